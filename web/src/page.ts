@@ -1,5 +1,6 @@
 /** The order of the page. */
 
+import { billPart, cpuTable } from './bill-part';
 import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from './charts';
 import { copyButton, el, facts, svg, type Child } from './dom';
 import { faultsPart } from './faults';
@@ -42,6 +43,8 @@ export function page(run: RunPage, source: string): HTMLElement[] {
   const stores: Part[] = told.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
   const operations: Part[] = run.operations.length > 0 ? [{ id: 'operations', title: 'Operations', short: 'Operations', content: operationsPart(run, line) }] : [];
+  const { bill } = run.manifest;
+  const priced: Part[] = bill ? [{ id: 'cost', title: 'What it costs in money', short: 'Cost', content: billPart(bill) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     ...broken,
@@ -56,7 +59,8 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,
     ...own,
-    { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
+    { id: 'resources', title: 'What it cost', short: 'Resources', content: [resourceCharts(run, line), cpuTable(run.cpu_by_tier)] },
+    ...priced,
     { id: 'driver', title: 'The load generator’s own health', short: 'Load generator', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },
     ...lost,

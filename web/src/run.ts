@@ -4,6 +4,7 @@
  * runs lack parts; a missing part becomes empty, never an exception.
  */
 
+import { billOf, cpuOf, type Bill, type TierCpu } from './bill';
 import { list, number, numberOrNull, object, text, type Loose } from './loose';
 
 export type Status = 'pass' | 'fail' | 'invalid';
@@ -384,6 +385,8 @@ export interface Manifest {
   /** Why it ended before its time by itself; empty where it did not. */
   cut_short: string;
   notes: string[];
+  /** Null where no price file was given. */
+  bill: Bill | null;
   summary: Summary;
 }
 
@@ -485,6 +488,7 @@ export interface RunPage {
   /** How many kinds of operations are not shown. */
   operations_left_out: number;
   processes: ProcessSeries[];
+  cpu_by_tier: TierCpu[];
   /** Empty where none was asked. */
   stores: StoreSeries[];
   /** Empty where the scenario measures nothing itself. */
@@ -782,7 +786,7 @@ function readManifest(value: unknown, source: string): Manifest {
         default: objective.default === true, undecided: objective.undecided === true, undecided_by: text(objective.undecided_by),
       };
     }),
-    interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes),
+    interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes), bill: billOf(it.bill),
     summary: completed(readSummary(it.summary), it.interrupted === true),
   };
 }
@@ -854,6 +858,7 @@ export function readRun(source: string): RunPage {
       const process = object(entry);
       return { name: text(process.name), ...named(PROCESS_SERIES, process) };
     }),
+    cpu_by_tier: cpuOf(it.cpu_by_tier),
     stores: list(it.stores).map(object).map((store) => ({
       name: text(store.name), figures: list(store.figures).map(object).map((of) => ({ figure: text(of.figure), values: series(of.values, length) })),
     })),

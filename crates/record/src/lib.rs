@@ -80,6 +80,7 @@
 //! - What a scenario measures itself is numbers by name ([`OwnSeries`]), in histograms of fixed size; what is no
 //!   number is counted and shown.
 
+pub mod bill;
 mod comparison;
 mod counters;
 mod counts;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::bill::Bill;
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
 use crate::{OwnMetric, SYSTEM};
@@ -309,6 +310,9 @@ pub struct Manifest {
     pub verdict_before_verify: Option<Verdict>,
     /// Notes that a reader of the figures must know.
     pub notes: Vec<String>,
+    /// What it costs; absent where no price file was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
     /// The figures.
     pub summary: Summary,
 }
@@ -388,6 +392,7 @@ impl Manifest {
             cut_short: None,
             verdict_before_verify: None,
             notes: Vec::new(),
+            bill: None,
             summary,
         }
     }

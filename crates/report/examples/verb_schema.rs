@@ -1,10 +1,11 @@
-//! Prints the JSON Schema of what `--json` prints of `limit`, `compare`, `history` or (`jmeter`) `report --jmeter`, or
+//! Prints the JSON Schema of what `--json` prints of `limit`, `compare`, `history`, `cost` or (`jmeter`) `report --jmeter`, or
 //! (`run-comparison`) of `tidemark run` with a file that compares several scenarios:
 //! `cargo run -q -p tidemark-report --example verb_schema limit > docs/limit.schema.json`.
 
 use std::process::ExitCode;
 
 use tidemark_report::comparison::{Claims, Compared};
+use tidemark_report::cost::Costs;
 use tidemark_report::history::History;
 use tidemark_report::jmeter::Figures;
 use tidemark_report::limit;
@@ -15,9 +16,10 @@ fn main() -> ExitCode {
         Some("compare") => Claims::schema(),
         Some("run-comparison") => Compared::schema(),
         Some("history") => History::schema(),
+        Some("cost") => Costs::schema(),
         Some("jmeter") => Figures::schema(),
         _ => {
-            eprintln!("name one: limit, compare, run-comparison, history or jmeter");
+            eprintln!("name one: limit, compare, run-comparison, history, cost or jmeter");
             return ExitCode::from(2);
         }
     };

@@ -5,6 +5,7 @@
 
 mod claims;
 mod compared;
+mod cost;
 mod distribution;
 mod driver;
 mod faults;
@@ -28,6 +29,7 @@ use tidemark_record::summary::Status;
 pub use self::claims::claims;
 pub(crate) use self::claims::value;
 pub use self::compared::compared;
+pub use self::cost::cost;
 pub use self::history::history;
 pub use self::jmeter::jmeter;
 pub(crate) use self::limit::limit_linked;

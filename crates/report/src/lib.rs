@@ -9,6 +9,7 @@
 //!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
 //! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs.
+//! - [`cost::bill`] says what a run costs, of what it used and a price file.
 //! - [`jmeter`] reads what JMeter and nmon wrote.
 //! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever calculates on.
@@ -37,6 +38,7 @@
 mod bins;
 pub mod blocks;
 pub mod comparison;
+pub mod cost;
 pub mod csv;
 pub mod cube;
 pub mod folder;

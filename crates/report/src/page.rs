@@ -8,6 +8,7 @@ use tidemark_record::summary::Latency;
 use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run};
 
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
+use crate::cost::{TierCpu, cpu_by_tier};
 use crate::heatmap::HeatMap;
 use crate::operations::{self, OperationSeries};
 use crate::own::{self, OwnOverTime};
@@ -50,6 +51,9 @@ pub struct ReportPage<'a> {
     pub operations_left_out: usize,
     /// What the processes used.
     pub processes: Vec<ProcessSeries>,
+    /// CPU by tier and node over the measured window; absent where nothing was looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_by_tier: Vec<TierCpu>,
     /// What the stores said of themselves; absent where none was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<StoreSeries>,
@@ -137,6 +141,7 @@ impl<'a> ReportPage<'a> {
             operations: operations::over_time(run, axis, kinds)?,
             operations_left_out,
             processes: processes::over_time(run, axis),
+            cpu_by_tier: cpu_by_tier(&run.manifest, &run.samples),
             stores: stores::over_time(run, axis),
             own: own::over_time(run, axis)?,
             errors: errors(&run.manifest),

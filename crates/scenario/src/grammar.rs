@@ -64,6 +64,8 @@ pub(crate) enum Scalar {
     Duration,
     /// `10s`, or `25%` of what is measured.
     Moment,
+    /// `0.0416`.
+    Decimal,
     /// `64KiB`.
     Size,
     /// `1MiB/s`.
@@ -184,6 +186,7 @@ impl Scalar {
             Scalar::Share => "a share like 25%".into(),
             Scalar::Duration => "a time like 10s".into(),
             Scalar::Moment => "a time like 10s, or a share like 25%".into(),
+            Scalar::Decimal => "a number like 0.0416".into(),
             Scalar::Size => "a size like 64KiB".into(),
             Scalar::Bandwidth => "a bandwidth like 1MiB/s".into(),
             Scalar::Users => "a number of users".into(),

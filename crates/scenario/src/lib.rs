@@ -26,6 +26,8 @@
 //! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 //!
+//! [`prices::Prices`] are read from price files by the same grammar, and as strictly.
+//!
 //! A scenario that a program makes is built as [source](source::Scenario) and written from that.
 //!
 //! The language is described once, in `language.rs` and, step by step, in `steps/`: one `record!` for each mapping
@@ -59,6 +61,7 @@ mod override_load;
 mod override_system;
 mod pieces;
 pub mod plan;
+pub mod prices;
 mod reader;
 pub mod schema;
 pub mod secrets;

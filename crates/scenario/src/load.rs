@@ -251,7 +251,7 @@ pub(crate) fn unknown_name(name: &str) -> String {
     )
 }
 
-fn alone(name: &str, message: String) -> Diagnostics {
+pub(crate) fn alone(name: &str, message: String) -> Diagnostics {
     let sink = Sink::new(name, "");
     sink.error_outside(name.to_owned(), message);
     sink.into_diagnostics()

@@ -120,6 +120,7 @@ impl Reader<'_> {
             Scalar::Share => drop(self.share(node)),
             Scalar::Duration => drop(self.duration(node)),
             Scalar::Moment => drop(self.moment(node)),
+            Scalar::Decimal => drop(self.decimal(node)),
             Scalar::Size => drop(self.size(node)),
             Scalar::Bandwidth => drop(self.bandwidth(node)),
             Scalar::Users => drop(self.users(node)),
@@ -201,6 +202,11 @@ impl Reader<'_> {
             true => self.share(node).map(Moment::Share),
             false => self.duration(node).map(Moment::After),
         }
+    }
+
+    /// An exact number, in billionths.
+    pub(crate) fn decimal(&self, node: &Node) -> Option<u64> {
+        self.parsed(node, units::parse_decimal)
     }
 
     pub(crate) fn size(&self, node: &Node) -> Option<u64> {

@@ -31,6 +31,22 @@ pub fn json_schema() -> Value {
     })
 }
 
+/// The schema of files that are one record.
+pub(crate) fn of_record(title: &str, record: &'static Record) -> Value {
+    let mut definitions = Map::new();
+    let reference = reference(record, &mut definitions);
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "$defs": definitions,
+    });
+    if let (Value::Object(schema), Value::Object(reference)) = (&mut schema, reference) {
+        schema.extend(reference);
+    }
+    schema
+}
+
 type Definitions = Map<String, Value>;
 
 fn shape(shape: &Shape, definitions: &mut Definitions) -> Value {
@@ -147,6 +163,10 @@ fn scalar(kind: Scalar) -> Value {
         Scalar::Share => pattern(r"^\s*[0-9][0-9._]*\s*%\s*$"),
         Scalar::Duration => pattern(&format!(r"^\s*{TIME}$")),
         Scalar::Moment => pattern(&format!(r"^\s*({TIME}|[0-9][0-9._]*\s*%\s*)$")),
+        Scalar::Decimal => json!({ "anyOf": [
+            { "type": "number", "minimum": 0 },
+            { "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]{1,9})?\s*$" },
+        ] }),
         Scalar::Size => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)\s*$"),
         Scalar::Bandwidth => pattern(r"^\s*[0-9][0-9._]*\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)/s\s*$"),
         Scalar::Users => number_or(0, &format!(r"^\s*{COUNT}(\s+to\s+{COUNT}{STEPS})?\s*$")),

@@ -2,7 +2,7 @@
 
 mod read;
 
-pub(crate) use read::{SOURCE_BYTES_MAX, read};
+pub(crate) use read::{SOURCE_BYTES_MAX, read, read_or};
 
 /// Where something stands in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

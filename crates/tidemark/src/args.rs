@@ -12,6 +12,7 @@ use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
 use crate::compare::args::CompareArguments;
+use crate::cost::{CostArguments, PriceArguments};
 use crate::display::DisplayOptions;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
@@ -76,6 +77,8 @@ pub enum Verb {
     Limit(Box<LimitArguments>),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
+    /// Say what a run, a search or a comparison costs, with a file of prices
+    Cost(CostArguments),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
     /// Show the runs of a folder in a browser, live while one is on
@@ -169,7 +172,7 @@ pub struct RunArguments {
     /// No load: one user does each kind of session once, or only the named one, and each step is shown
     #[arg(
         long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "",
-        conflicts_with_all = ["rate", "duration", "users", "objectives", "latency", "json", "tui", "abort_early"]
+        conflicts_with_all = ["rate", "duration", "users", "objectives", "latency", "json", "tui", "abort_early", "prices"]
     )]
     pub once: Option<String>,
     /// With --once: each request and answer, what was extracted, what checks saw, and the variables
@@ -193,6 +196,9 @@ pub struct RunArguments {
     /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArguments,
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
@@ -392,6 +398,7 @@ Examples:
   tidemark report runs/20260102-030405-airline --html airline.html
   tidemark report last --json
   tidemark report last --markdown - --csv seconds.csv
+  tidemark report last --prices prices.yaml
   tidemark report --jmeter results --html results.html
 
 --jmeter reads, below DIR: logs of JMeter (*.log, lines `summary +`), its results (*.jtl, as XML or as CSV with a head \
@@ -409,6 +416,9 @@ pub struct ReportArguments {
     /// Show more percentiles, how many good answers lie in each 500ms, and operations a day; in Markdown, too
     #[arg(long)]
     pub latency: bool,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArguments,
     /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,

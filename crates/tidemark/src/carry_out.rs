@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_lab::{Finished, RunOptions};
-use tidemark_record::{ComparisonFile, Run};
+use tidemark_record::{ComparisonFile, Run, write_manifest};
 use tidemark_report::html;
 use tidemark_scenario::Plan;
 
@@ -72,6 +72,12 @@ pub fn carry_out(
 /// Writes the page of a run.
 pub fn write_page(run: &Run, page: &Path) -> Result<(), Failure> {
     html::write(run, page).map_err(|error| Failure::unwritable(error.to_string()))
+}
+
+/// Writes a run's manifest and page again, as something was added to it.
+pub fn write_again(run: &Run) -> Result<(), Failure> {
+    write_manifest(&run.dir, &run.manifest).map_err(|error| Failure::unwritable(error.to_string()))?;
+    write_page(run, &run.dir.join(PAGE))
 }
 
 /// Carries one of many out: no page, and nothing is shown meanwhile.

@@ -15,6 +15,7 @@ mod args;
 mod carry_out;
 mod check;
 mod compare;
+mod cost;
 mod crash;
 mod cube;
 mod display;
@@ -154,6 +155,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::History(arguments)) => history::history(&arguments),
         Some(Verb::Limit(arguments)) => limit::limit(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
+        Some(Verb::Cost(arguments)) => cost::cost(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Ui(arguments)) => ui::ui(&arguments),

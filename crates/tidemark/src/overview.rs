@@ -20,6 +20,7 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark history                        how figures went over all runs
   tidemark verify last                    check again whether it lost anything
   tidemark cube last                      what its system says that it did
+  tidemark cost last --prices p.yaml      what it costs in money
   tidemark ui                             all runs in a browser, live
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
   tidemark up airline                     all that it has, until Ctrl-C

@@ -15,19 +15,30 @@ use crate::{carry_out, compare, limit, output, results};
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let page = arguments.html.as_deref();
     arguments.results.check(page.map(|file| ("--html", file)))?;
+    if arguments.prices.prices.is_some() && arguments.jmeter.is_some() {
+        let reason =
+            "JMeter's results do not have the CPU time that a price is reckoned with; leave out --jmeter";
+        return Err(Failure::usage(format!("--prices: {reason}")));
+    }
     if let Some(dir) = &arguments.jmeter {
         return of_jmeter(dir, arguments);
     }
     // there is one without --jmeter
     let run = arguments.run.as_deref().unwrap_or_default();
     let dir = resolve(run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    let is_of_several = ComparisonFile::is_at(&dir) || tidemark_record::limit::is_at(&dir);
+    if let Some(prices) = arguments.prices.prices.as_ref().filter(|_| is_of_several) {
+        let instead = format!("tidemark cost {run} --prices {}", prices.display());
+        return Err(Failure::usage(format!("--prices is of one run here; for all of these: {instead}")));
+    }
     if ComparisonFile::is_at(&dir) {
         return compare::report(&dir, arguments);
     }
     if tidemark_record::limit::is_at(&dir) {
         return limit::report(&dir, arguments);
     }
-    let run = carry_out::open(&dir)?;
+    let mut run = carry_out::open(&dir)?;
+    arguments.prices.put(&mut run)?;
     if !run.missing.is_empty() {
         let missing = run.missing.join(", ");
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));

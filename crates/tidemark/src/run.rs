@@ -25,6 +25,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         Experiment::Comparison(_) if arguments.who_drives != DriverKind::Threads => Err(Failure::usage(
             "--driver is of one run, and this compares several; give it one of those that stand under `compare:`",
         )),
+        Experiment::Comparison(_) if arguments.prices.prices.is_some() => Err(Failure::usage(
+            "--prices is of one run, and this compares several; run it without, and then: tidemark cost last --prices FILE",
+        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(*comparison, arguments),
     }
@@ -41,14 +44,20 @@ pub fn asked(mut plan: Plan, arguments: &RunArguments) -> Result<Plan, Failure> 
 fn one(plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let plan = asked(plan, &arguments)?;
     let name = plan.name.clone();
+    let prices = arguments.prices.read()?;
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
     let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
     let results = &arguments.results;
-    let CarriedOut { finished, run, page } =
+    let CarriedOut { finished, mut run, mut page } =
         carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
+    if let Some(prices) = prices {
+        arguments.prices.put_now(&prices, &mut run);
+        // where the page could not be written, that is told, and this as well
+        page = page.and(carry_out::write_again(&run));
+    }
     let asked = (results, &arguments.trace, arguments.quiet);
     carry_out::conclude(&run, &finished, asked, page, |place| output::summary(&run, place, arguments.latency))
 }

@@ -62,6 +62,7 @@ fn every_verb_has_a_page() {
         "history",
         "limit",
         "verify",
+        "cost",
         "cube",
         "ui",
         "agent",

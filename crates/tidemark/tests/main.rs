@@ -4,6 +4,7 @@ mod abort_early;
 mod compare;
 mod compare_in_rounds;
 mod compare_runs;
+mod cost;
 mod driver;
 mod faults;
 mod flags;

@@ -7,7 +7,7 @@ use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 use super::jmeter::millions;
 use super::percentiles::Times;
 use super::{
-    Block, Level, Table, distribution, driver, faults, ledger, level, maintenance, parts, percentiles,
+    Block, Level, Table, cost, distribution, driver, faults, ledger, level, maintenance, parts, percentiles,
     phases, tables, word,
 };
 use crate::units::{
@@ -57,6 +57,7 @@ fn of(run: &Run, detail: Option<Vec<Block>>) -> Vec<Block> {
     blocks.extend(faults::faults(summary));
     blocks.extend(maintenance::maintenance(summary));
     blocks.extend(cpu(manifest));
+    blocks.extend(manifest.bill.iter().flat_map(cost::bill));
     blocks.extend(watched_series(manifest));
     blocks.extend(driver::driver(manifest));
     blocks.extend(objectives(manifest));

@@ -116,6 +116,7 @@ fn the_published_schemas_of_other_verbs_are_those_of_the_types() {
         ("run-comparison", crate::comparison::Compared::schema()),
         ("history", crate::history::History::schema()),
         ("jmeter", crate::jmeter::Figures::schema()),
+        ("cost", crate::cost::Costs::schema()),
     ];
     for (verb, schema) in all {
         let path = format!("{}/../../docs/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));

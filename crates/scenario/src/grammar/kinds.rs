@@ -37,6 +37,8 @@ plain! {
     Time: Duration => std::time::Duration = |reader, node| reader.duration(node);
     /// `10s`, or `25%` of what is measured.
     Moment: Moment => reader::Moment = |reader, node| reader.moment(node);
+    /// `0.0416`, in billionths.
+    Decimal: Decimal => u64 = |reader, node| reader.decimal(node);
     /// `64KiB`, in bytes.
     Size: Size => u64 = |reader, node| reader.size(node);
     /// `1MiB/s`, in bytes each second.

@@ -18,6 +18,11 @@ const DEPTH_MAX: usize = 64;
 
 /// Reads the source's one document; what is wrong goes to the sink.
 pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
+    read_or(sink, "the scenario is empty; it needs at least sessions and load")
+}
+
+/// The same; what to say where there is nothing in it.
+pub(crate) fn read_or(sink: &Sink<'_>, empty: &str) -> Option<Node> {
     let text = sink.text();
     if text.len() > SOURCE_BYTES_MAX {
         sink.error_at(Position::default(), format!("the file is larger than {} MiB", SOURCE_BYTES_MAX >> 20));
@@ -37,7 +42,7 @@ pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
     }
     if builder.root.is_none() {
         let position = Position { line: 1, column: 1, start: 0, end: 0 };
-        sink.error_at(position, "the scenario is empty; it needs at least sessions and load".into());
+        sink.error_at(position, empty.into());
     }
     builder.root
 }

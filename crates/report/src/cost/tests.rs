@@ -1,0 +1,204 @@
+use tidemark_record::manifest::{self, Manifest, Service, Store};
+use tidemark_record::summary::{Process, Status};
+
+use super::*;
+use crate::blocks::tests::shown;
+use crate::test_run;
+
+const PRICES: &str = "
+currency: EUR
+source: by hand
+date: 2026-11-29
+machines:
+  small: {cores: 1, memory: 2GiB, hour: 0.036}
+  large: {cores: 4, memory: 8GiB, hour: 0.18, reserved_hour: 0.09, core_watts: 6, idle_watts: 20}
+machine: large
+energy: {kwh: 0.25}
+inflation: {2014: 1.5}
+";
+
+fn prices(text: &str) -> Prices {
+    Prices::parse("p.yaml", text).unwrap()
+}
+
+fn process(name: &str, cpu_s: f64, rss_bytes_max: u64) -> Process {
+    Process { name: name.into(), cpu_s, rss_bytes_max, ..Process::default() }
+}
+
+/// 100 s at 1,000 good answers/s, with the web in two instances behind a balancer, a store, and a driver.
+fn split() -> Manifest {
+    let (_dir, run) = test_run::airline();
+    let mut manifest = run.manifest;
+    let summary = &mut manifest.summary;
+    summary.verdict.status = Status::Pass;
+    (summary.achieved_per_s, summary.measured_s) = (1_000.0, 100.0);
+    summary.processes = vec![
+        process("driver", 50.0, 1 << 20),
+        process("system", 80.0, 2 << 30),
+        process("web.1", 30.0, 1 << 30),
+        process("web.2", 50.0, 1 << 30),
+        process("web-balancer", 10.0, 1 << 20),
+        process("redis", 20.0, 1 << 20),
+    ];
+    let addresses = vec!["a".into(), "b".into()];
+    manifest.services =
+        vec![Service { name: "web".into(), addresses, driven: true, ..manifest::Service::default() }];
+    manifest.stores = vec![Store { name: "redis".into(), ..Store::default() }];
+    manifest.settings.clear();
+    manifest
+}
+
+fn amount(text: &str) -> Option<Amount> {
+    Some(text.parse().unwrap())
+}
+
+fn tier<'b>(bill: &'b Bill, name: &str) -> &'b TierBill {
+    bill.tiers.iter().find(|of| of.tier == name).unwrap()
+}
+
+#[test]
+fn two_kinds_of_machines_by_hand() {
+    let mut prices = prices(PRICES);
+    prices.place("balancer", "small").unwrap();
+    let bill = bill([&split()], &prices, Some(1_000)).unwrap();
+    assert_eq!((bill.good, bill.doubt.as_deref(), bill.lacks.len()), (100_000, None, 0));
+
+    // web: 80 CPU-seconds for 100,000 answers are 800 s for a million: 800/3600 h of a core at 0.18/4 an hour = 0.01
+    let web = tier(&bill, "web");
+    assert_eq!((web.instances, web.machines, web.rss_bytes_max), (2, Some(2), 1 << 30));
+    let at_cpu = web.at_cpu.unwrap();
+    assert_eq!(at_cpu.per_million, amount("0.01"));
+    // 0.8 cores of 4 are 0.2 machines at 0.18
+    assert_eq!(Some(at_cpu.per_hour), amount("0.036"));
+    // two machines at 0.18; a million takes 1,000 s
+    let whole = web.whole.unwrap();
+    assert_eq!((Some(whole.per_hour), whole.per_million), (amount("0.36"), amount("0.1")));
+
+    // balancer: 0.1 cores of 1 at 0.036; and a whole one
+    let balancer = tier(&bill, "web-balancer");
+    assert_eq!(balancer.machine.as_deref(), Some("small"));
+    let [at_cpu, whole] = [balancer.at_cpu, balancer.whole].map(Option::unwrap);
+    assert_eq!((Some(at_cpu.per_hour), at_cpu.per_million), (amount("0.0036"), amount("0.001")));
+    assert_eq!((Some(whole.per_hour), whole.per_million), (amount("0.036"), amount("0.01")));
+
+    // with redis: 0.2 cores of 4 at 0.18; and a whole one. The driver is apart
+    let sum = bill.at_cpu.unwrap();
+    assert_eq!((Some(sum.per_hour), sum.per_million), (amount("0.0486"), amount("0.0135")));
+    let sum = bill.whole.unwrap();
+    assert_eq!((Some(sum.per_hour), Some(sum.per_day)), (amount("0.576"), amount("13.824")));
+    assert_eq!((Some(sum.per_month), sum.per_customer_month), (amount("420.48"), amount("0.42048")));
+    assert_eq!(sum.per_million, amount("0.16"));
+    assert_eq!(tier(&bill, "driver").whole.unwrap().per_million, amount("0.05"));
+}
+
+#[test]
+fn what_has_no_price_is_named_and_the_sums_say_so() {
+    let text = PRICES.replace("machine: large", "tiers: {web: large}");
+    let bill = bill([&split()], &prices(&text), None).unwrap();
+    assert_eq!(bill.lacks.len(), 2);
+    assert!(bill.lacks[0].contains("web-balancer: no kind of machine"), "{:?}", bill.lacks);
+    assert!(bill.lacks[1].contains("--machine redis=KIND"), "{:?}", bill.lacks);
+    assert_eq!(tier(&bill, "redis").whole, None);
+    assert_eq!(bill.whole.unwrap().per_million, amount("0.1"));
+    assert_eq!(bill.spot, None);
+    assert!(bill.notes.iter().any(|note| note == "no spot price: large has none"), "{:?}", bill.notes);
+    // the web's two
+    assert_eq!(Some(bill.reserved.unwrap().per_hour), amount("0.18"));
+    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    assert!(text.contains("sum, incomplete") && text.contains("the sums lack redis"), "{text}");
+}
+
+#[test]
+fn a_machine_that_is_too_small_has_no_price_or_there_are_more_of_it() {
+    let mut manifest = split();
+    manifest.summary.processes[2].rss_bytes_max = 3 << 30;
+    let mut all_small = prices(PRICES);
+    all_small.machine = Some("small".into());
+    let of = bill([&manifest], &all_small, None).unwrap();
+    assert!(of.lacks[0].starts_with("web: an instance used"), "{:?}", of.lacks);
+    // 0.6 cores each fit; 1.6 do not, and just 1 does
+    for (cpu_s, machines) in [(120.0, 2), (320.0, 4), (200.0, 2)] {
+        let mut manifest = split();
+        manifest.summary.processes[1].cpu_s = cpu_s;
+        let bill = bill([&manifest], &all_small, None).unwrap();
+        assert_eq!(tier(&bill, "web").machines, Some(machines), "{cpu_s}");
+        assert_eq!(bill.notes.iter().any(|note| note.contains("4 machines for 2 instances")), machines == 4);
+    }
+}
+
+#[test]
+fn a_run_that_failed_says_so_first_and_one_without_answers_has_no_price_for_a_million() {
+    let mut manifest = split();
+    manifest.summary.verdict.status = Status::Invalid;
+    manifest.summary.verdict.reasons = vec!["driver-bound: no room".into()];
+    manifest.summary.achieved_per_s = 0.0;
+    let bill = bill([&manifest], &prices(PRICES), None).unwrap();
+    assert_eq!(bill.doubt.as_deref(), Some("the run is invalid: driver-bound: no room"));
+    let whole = bill.whole.unwrap();
+    assert_eq!((whole.per_million, Some(whole.per_hour)), (None, amount("0.72")));
+    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    assert!(text.lines().next().unwrap().contains("the run is invalid: driver-bound"), "{text}");
+}
+
+#[test]
+fn a_cent_in_a_million_is_seen_however_cheap() {
+    let mut manifest = split();
+    manifest.summary.achieved_per_s = 1e6;
+    let bill = bill([&manifest], &prices(PRICES), None).unwrap();
+    // 80 CPU-seconds for 100 million: 0.8 s for one, of a core at 0.045 an hour
+    assert_eq!(tier(&bill, "web").at_cpu.unwrap().per_million, amount("0.00001"));
+    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    assert!(text.contains("0.00001"), "{text}");
+    assert!(text.starts_with("x: a million good answers cost "), "{text}");
+}
+
+#[test]
+fn energy_and_what_the_published_experiment_paid() {
+    let mut manifest = split();
+    manifest.scenario = "newsfeed".into();
+    let of = bill([&manifest], &prices(PRICES), None).unwrap();
+    let energy = of.energy.unwrap();
+    // 110 CPU-seconds in 100 s are 1.1 cores at 6 W; 4 machines at 20 W
+    assert_eq!(Some(energy.at_cpu_wh.per_hour), amount("6.6"));
+    assert_eq!(Some(energy.whole_wh.unwrap().per_hour), amount("86.6"));
+    // 86.6 Wh an hour for 730 hours at 0.25 a kWh
+    assert_eq!(Some(energy.whole.unwrap().per_month), amount("15.8045"));
+    let published = of.published.unwrap();
+    assert_eq!((published.usd, published.usd_today), (amount("10"), amount("15")));
+    manifest.scenario = "ingest-faults".into();
+    let of = bill([&manifest], &prices(PRICES), None).unwrap();
+    assert_eq!(of.published.unwrap().usd, None);
+    manifest.scenario = "newsfeeds".into();
+    assert_eq!(bill([&manifest], &prices(PRICES), None).unwrap().published, None);
+}
+
+#[test]
+fn rounds_count_together_and_the_scenario_says_its_customers() {
+    let mut manifest = split();
+    manifest.settings.insert("customers".into(), "500".into());
+    let [one, two] = [1, 2].map(|rounds| {
+        let runs = vec![manifest.clone(); rounds];
+        bill(&runs, &prices(PRICES), None).unwrap()
+    });
+    assert_eq!((one.customers, two.good, two.measured_s), (Some(500), 200_000, 200.0));
+    assert_eq!((one.at_cpu, one.whole), (two.at_cpu, two.whole));
+    assert_eq!(bill(&Vec::<Manifest>::new(), &prices(PRICES), None), None);
+}
+
+#[test]
+fn a_run_shows_its_bill_and_json_has_it() {
+    let (_dir, mut run) = test_run::airline();
+    run.manifest.bill = bill([&run.manifest], &prices(PRICES), None);
+    let text = shown(&crate::blocks::run(&run), 100);
+    assert!(text.contains("Cost\n") && text.contains("EUR · by hand · 2026-11-29"), "{text}");
+    let json: Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
+    assert_eq!(json["run"]["bill"]["currency"], "EUR");
+    assert!(crate::markdown::summary(&run).contains("Cost"));
+}
+
+#[test]
+fn names_that_may_stand_before_a_kind_of_machine() {
+    let manifest = split();
+    let all = ["web", "web-balancer", "balancer", "redis", "stores", "driver"];
+    assert_eq!(tier_names([&manifest]), all);
+}

@@ -1,0 +1,334 @@
+//! Price files: what machines cost, and which tier of a system stands on which. They are read as strictly as scenarios.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use jiff::civil::Date;
+use serde_json::Value;
+
+use crate::diagnostic::{Diagnostics, did_you_mean};
+use crate::grammar::check::check;
+use crate::grammar::kinds::{Bandwidth, Decimal, Size, Text, Whole, nodes};
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Keys, Scalar, Shape};
+use crate::load::{alone, read_bounded};
+use crate::reader::{Checker, Reader};
+use crate::schema;
+use crate::settings::Settings;
+use crate::sink::Sink;
+use crate::yaml::{self, Node};
+
+/// Most cores of a machine.
+const CORES_MAX: usize = 65_536;
+
+/// A price file as an example; it says so in its first line.
+pub const EXAMPLE: &str = include_str!("prices/example.yaml");
+
+/// Which tiers a kind of machine is for where a price file names no tier of this name.
+pub const ROLES: [&str; 6] = ["web", "services", "balancer", "stores", "watched", "driver"];
+
+/// What machines cost. Money, watts and factors are in billionths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prices {
+    /// Of what money they are.
+    pub currency: String,
+    /// Where they are from.
+    pub source: String,
+    /// The day on which they were so: `2026-11-29`.
+    pub date: String,
+    /// Kinds of machines by name.
+    pub machines: BTreeMap<String, MachineKind>,
+    /// The kind of every tier that none is named for.
+    pub machine: Option<String>,
+    /// Kinds of machines by tier, or by one of [`ROLES`].
+    pub tiers: BTreeMap<String, String>,
+    /// A kilowatt-hour.
+    pub kwh_nano: Option<u64>,
+    /// By which prices have risen since a year.
+    pub inflation_nano: BTreeMap<u16, u64>,
+}
+
+/// A kind of machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MachineKind {
+    /// Cores.
+    pub cores: u64,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Disk, bytes.
+    pub disk_bytes: Option<u64>,
+    /// Network, bytes each second.
+    pub network_bytes_per_s: Option<u64>,
+    /// An hour on demand.
+    pub hour_nano: u64,
+    /// An hour where it is reserved.
+    pub reserved_hour_nano: Option<u64>,
+    /// An hour at spot prices.
+    pub spot_hour_nano: Option<u64>,
+    /// Watts while it is idle.
+    pub idle_watts_nano: Option<u64>,
+    /// Watts of a busy core, beside those.
+    pub core_watts_nano: Option<u64>,
+}
+
+nodes! {
+    pub(crate) Machines = Shape::Map(Keys::Text("kinds of machines"), &Shape::Record(Machine::record));
+    pub(crate) Tiers = Shape::Map(Keys::Text("tiers"), &Shape::Scalar(Scalar::Text));
+    pub(crate) Inflation = Shape::Map(Keys::Text("years"), &Shape::Scalar(Scalar::Decimal));
+}
+
+record! {
+    /// What machines cost, and which tier stands on which.
+    pub(crate) struct PriceFile("prices", "a price file") {
+        currency (required): Text = "The money: USD.",
+        source (required): Text = "Where the prices are from.",
+        date (required): Text = "The day on which they were so: 2026-11-29.",
+        machines (required): Machines = "Kinds of machines by name.",
+        machine: Text = "The kind of every tier that `tiers` does not name.",
+        tiers: Tiers = "Kinds of machines by tier: the name of a service or store, or `web` (what is driven), `services`, \
+                        `balancer`, `stores`, `watched`, `driver`.",
+        energy: Power<'n> = "What energy costs.",
+        inflation: Inflation = "By which factor prices have risen since a year: {2014: 1.4}.",
+    }
+}
+
+record! {
+    /// A kind of machine.
+    pub(crate) struct Machine("machine", "a kind of machine") {
+        cores (required): Whole<1> = "Cores.",
+        memory (required): Size = "Memory: 8GiB.",
+        disk: Size = "Disk; for the reader.",
+        network: Bandwidth = "Network: 1GB/s; for the reader.",
+        hour (required): Decimal = "Price of an hour.",
+        reserved_hour: Decimal = "Price of an hour where the machine is reserved.",
+        spot_hour: Decimal = "Price of an hour at spot prices.",
+        idle_watts: Decimal = "Watts that it draws while it is idle.",
+        core_watts: Decimal = "Watts that a busy core draws beside those.",
+    }
+}
+
+record! {
+    /// What energy costs.
+    pub(crate) struct Power("energy", "a block of energy") {
+        kwh (required): Decimal = "Price of a kilowatt-hour.",
+    }
+}
+
+impl Prices {
+    /// Reads a price file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(path: &Path) -> Result<Prices, Diagnostics> {
+        let name = path.display().to_string();
+        let bytes = read_bounded(path).map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound => "; tidemark cost --example > prices.yaml writes one",
+                _ => "",
+            };
+            alone(&name, format!("cannot read the price file: {error}{hint}"))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| alone(&name, "this is not UTF-8 text".into()))?;
+        Prices::parse(&name, &text)
+    }
+
+    /// Reads a price file's text; `name` stands before what is wrong.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(name: &str, text: &str) -> Result<Prices, Diagnostics> {
+        let sink = Sink::new(name, text);
+        let empty = "the price file is empty; tidemark cost --example > prices.yaml writes one";
+        let prices = yaml::read_or(&sink, empty).and_then(|root| {
+            let settings = Settings::default();
+            let reader = Reader { sink: &sink, settings: &settings, checker: Checker::default() };
+            check(&root, &Shape::Record(PriceFile::record), "the price file", &reader);
+            // what is wrong with its shape has been told
+            if sink.has_errors() { None } else { prices_of(&PriceFile::read(&root, &reader)?, &reader) }
+        });
+        match prices {
+            Some(prices) if !sink.has_errors() => Ok(prices),
+            _ => Err(sink.into_diagnostics()),
+        }
+    }
+
+    /// The kind of machine that a tier stands on: by its name, else by the first of these roles, else that of every other.
+    pub fn machine_of(&self, tier: &str, roles: &[&str]) -> Option<(&str, &MachineKind)> {
+        let mut names = std::iter::once(tier).chain(roles.iter().copied());
+        let name = names.find_map(|name| self.tiers.get(name)).or(self.machine.as_ref())?;
+        self.machines.get_key_value(name).map(|(name, kind)| (name.as_str(), kind))
+    }
+
+    /// Has a tier stand on a kind of machine.
+    ///
+    /// # Errors
+    /// There is no such kind; with the nearest one.
+    pub fn place(&mut self, tier: &str, machine: &str) -> Result<(), String> {
+        unknown_machine(machine, self.machines.keys().map(String::as_str)).map_or(Ok(()), Err)?;
+        self.tiers.insert(tier.to_owned(), machine.to_owned());
+        Ok(())
+    }
+}
+
+fn unknown_machine<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+    if known.clone().any(|of| of == name) {
+        return None;
+    }
+    let mut hint = did_you_mean(name, known.clone());
+    if hint.is_empty() {
+        hint = format!("; there are {}", known.collect::<Vec<_>>().join(", "));
+    }
+    Some(format!("unknown kind of machine \"{name}\"{hint}"))
+}
+
+fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
+    let sink = reader.sink;
+    let mut machines = BTreeMap::new();
+    for (name, node) in file.machines.value?.entries() {
+        let of = Machine::read(node, reader)?;
+        machines.insert(
+            name.text()?.to_owned(),
+            MachineKind {
+                cores: of.cores.at_most(CORES_MAX, sink)? as u64,
+                memory_bytes: of.memory.value?,
+                disk_bytes: of.disk.value,
+                network_bytes_per_s: of.network.value,
+                hour_nano: of.hour.value?,
+                reserved_hour_nano: of.reserved_hour.value,
+                spot_hour_nano: of.spot_hour.value,
+                idle_watts_nano: of.idle_watts.value,
+                core_watts_nano: of.core_watts.value,
+            },
+        );
+    }
+    if machines.is_empty() {
+        file.machines.error(
+            sink,
+            "there is no kind of machine; write one like m.large: {cores: 2, memory: 8GiB, hour: 0.10}",
+        );
+    }
+    let known = |node: &Node, name: &str| {
+        if let Some(reason) = unknown_machine(name, machines.keys().map(String::as_str)) {
+            sink.error(node, reason);
+        }
+    };
+    if let Some((node, name)) = file.machine.node().zip(file.machine.value.as_deref()) {
+        known(node, name);
+    }
+    let mut tiers = BTreeMap::new();
+    for (tier, node) in file.tiers.value.map(Node::entries).unwrap_or_default() {
+        let name = reader.text(node)?;
+        known(node, &name);
+        tiers.insert(tier.text()?.to_owned(), name);
+    }
+    let date = file.date.value.clone()?;
+    if date.parse::<Date>().is_err() {
+        file.date.error(sink, format!("\"{date}\" is no day; write it like 2026-11-29"));
+    }
+    let mut inflation_nano = BTreeMap::new();
+    for (year, node) in file.inflation.value.map(Node::entries).unwrap_or_default() {
+        match year.text()?.parse() {
+            Ok(number @ 1900..=2999) => drop(inflation_nano.insert(number, Decimal::read(node, reader)?)),
+            _ => sink.error(year, "this is no year; write it like 2014: 1.4"),
+        }
+    }
+    Some(Prices {
+        currency: file.currency.value.clone()?,
+        source: file.source.value.clone()?,
+        date,
+        machines,
+        machine: file.machine.value.clone(),
+        tiers,
+        kwh_nano: file.energy.value.as_ref().and_then(|energy| energy.kwh.value),
+        inflation_nano,
+    })
+}
+
+/// The JSON Schema of price files, for editors.
+pub fn json_schema() -> Value {
+    schema::of_record("Prices of machines", PriceFile::record())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        Prices::parse("p.yaml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_example_is_right_and_says_that_it_is_one() {
+        let prices = Prices::parse("example", EXAMPLE).unwrap();
+        assert!(EXAMPLE.lines().next().unwrap().contains("EXAMPLE of 2026-"));
+        assert!(prices.source.contains("example"));
+        let of = |tier: &str, roles: &[&str]| prices.machine_of(tier, roles).unwrap().0;
+        assert_eq!((of("redis", &["stores"]), of("auth", &["services"])), ("r.large", "m.large"));
+        let large = &prices.machines["m.large"];
+        assert_eq!((large.hour_nano, large.memory_bytes), (100_000_000, 8 << 30));
+        assert_eq!(prices.machines["m.small"].spot_hour_nano, None);
+    }
+
+    #[test]
+    fn the_document_has_one_that_is_right() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cost.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let block = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(Prices::parse("cost.md", block).unwrap().machines.len(), 2);
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line_and_the_nearest_word() {
+        let told = wrong(&EXAMPLE.replace("reserved_hour: 0.06", "reservd_hour: 0.06"));
+        assert!(
+            told.starts_with("p.yaml:13:5: unknown key \"reservd_hour\"; did you mean reserved_hour?"),
+            "{told}"
+        );
+        let told = wrong(&EXAMPLE.replace("stores: r.large", "stores: r.larg"));
+        assert!(
+            told.starts_with("p.yaml:20:11: unknown kind of machine \"r.larg\"; did you mean r.large?"),
+            "{told}"
+        );
+        for (from, to, says) in [
+            ("hour: 0.10", "hour: -1", "\"-1\" is not a number like 0.0416"),
+            ("hour: 0.10", "hour: 1e3", "is not a number like 0.0416"),
+            ("hour: 0.10", "hour: 0.0000000001", "9 decimals at most"),
+            ("hour: 0.10", "hour: 1000001", "larger than 1000000"),
+            ("cores: 1,", "cores: 0,", "too small"),
+            ("cores: 1,", "cores: 100000,", "too large"),
+            ("date: 2026-11-29", "date: 2026-13-29", "is no day"),
+            ("currency: USD", "# USD", "needs the key \"currency\""),
+            ("# inflation: {2014: 1.4}", "inflation: {14: 1.4}", "is no year"),
+        ] {
+            let told = wrong(&EXAMPLE.replacen(from, to, 1));
+            assert!(told.contains(says), "{to}: {told}");
+        }
+        assert!(wrong("# nothing\n").contains("the price file is empty"));
+        let missing = Prices::read(Path::new("/nonexistent/p.yaml")).unwrap_err().to_string();
+        assert!(missing.contains("cost --example > prices.yaml"), "{missing}");
+    }
+
+    #[test]
+    fn the_shipped_schema_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/prices.schema.json");
+        let shipped: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let how = "run: cargo run -p tidemark-scenario --example schema prices > docs/prices.schema.json";
+        assert!(shipped == json_schema(), "{how}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_text_there_are_prices_or_what_is_wrong(
+            at in 0..EXAMPLE.len(), length in 0..20_usize, text in "[ -~\n]{0,12}|\\PC{0,4}",
+        ) {
+            let end = (at + length).min(EXAMPLE.len());
+            let text = format!("{}{text}{}", &EXAMPLE[..at], &EXAMPLE[end..]);
+            if let Err(diagnostics) = Prices::parse("p", &text) {
+                prop_assert!(diagnostics.has_errors(), "{}", text);
+            }
+        }
+    }
+}

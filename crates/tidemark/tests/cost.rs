@@ -1,0 +1,62 @@
+//! What a run costs, by the program.
+
+use std::fs;
+
+use crate::program::{assert_refused, code, run, stderr, stdout};
+use serde_json::Value;
+
+const SCENARIO: &str = "
+system: {serve: trade}
+sessions: {asker: {steps: [{GET: /count}]}}
+load: {users: 1, hold: 2s}
+";
+
+#[test]
+fn a_run_has_its_bill_and_shows_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let example = run(folder.path(), &["cost", "--example"]);
+    assert_eq!(code(&example), 0);
+    assert!(stdout(&example).starts_with("# EXAMPLE of 2026-"));
+    fs::write(at("prices.yaml"), stdout(&example)).unwrap();
+    fs::write(at("a.yaml"), SCENARIO).unwrap();
+
+    // what is wrong is told before the run
+    let wrong = ["run", "a.yaml", "--prices", "prices.yaml", "--machine", "web=m.larg", "--out", "none"];
+    assert_refused(folder.path(), &wrong, "did you mean m.large?");
+    assert!(!at("none").exists());
+
+    let made = ["run", "a.yaml", "--prices", "prices.yaml", "--customers", "1000", "--out", "out"];
+    let output = run(folder.path(), &made);
+    assert!(stdout(&output).contains("whole machines"), "{}{}", stdout(&output), stderr(&output));
+    let manifest: Value = serde_json::from_slice(&fs::read(at("out/run.json")).unwrap()).unwrap();
+    let bill = &manifest["bill"];
+    // one m.large for the system: exactly its hour, and 730 of them
+    assert_eq!((&bill["whole"]["per_hour"], &bill["whole"]["per_month"]), (&"0.1".into(), &"73".into()));
+    assert_eq!(bill["whole"]["per_customer_month"], "0.073");
+    assert!(fs::read_to_string(at("out/report.html")).unwrap().contains("example, made up"));
+
+    // the same again, and with another machine
+    let shown = run(folder.path(), &["report", "out"]);
+    assert!(stdout(&shown).contains("example, made up"), "{}", stdout(&shown));
+    let other =
+        run(folder.path(), &["cost", "out", "--prices", "prices.yaml", "--machine", "web=m.small", "--json"]);
+    assert_eq!(code(&other), 0, "{}", stderr(&other));
+    let other: Value = serde_json::from_str(&stdout(&other)).unwrap();
+    assert_eq!(other["bills"][0]["bill"]["whole"]["per_hour"], "0.025");
+    assert_eq!(other["bills"][0]["bill"]["good"], bill["good"]);
+}
+
+#[test]
+fn what_cannot_be_priced_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], says: &str| assert_refused(folder.path(), arguments, says);
+    refused(&["cost", "last"], "tidemark cost --example > prices.yaml");
+    refused(&["cost", "last", "--prices", "none.yaml"], "none.yaml: cannot read the price file");
+    fs::write(folder.path().join("p.yaml"), stdout(&run(folder.path(), &["cost", "--example"]))).unwrap();
+    refused(&["cost", "last", "--prices", "p.yaml"], "no finished run in runs");
+    refused(&["cost", "last", "--machine", "a=b"], "--prices");
+    refused(&["report", "--jmeter", ".", "--prices", "p.yaml"], "leave out --jmeter");
+    fs::write(folder.path().join("p.yaml"), "machines: {a: {cores: x}}\n").unwrap();
+    refused(&["cost", "last", "--prices", "p.yaml"], "p.yaml:1:22: \"x\" is not a");
+}
