@@ -58,5 +58,8 @@ fn what_cannot_be_priced_is_refused_with_a_way_out() {
     refused(&["cost", "last", "--machine", "a=b"], "--prices");
     refused(&["report", "--jmeter", ".", "--prices", "p.yaml"], "leave out --jmeter");
     fs::write(folder.path().join("p.yaml"), "machines: {a: {cores: x}}\n").unwrap();
-    refused(&["cost", "last", "--prices", "p.yaml"], "p.yaml:1:22: \"x\" is not a");
+    refused(
+        &["cost", "last", "--prices", "p.yaml"],
+        "p.yaml:1:15: a kind of machine needs the key \"memory\"",
+    );
 }
