@@ -405,7 +405,8 @@ impl Client {
         let mut slot = self.slots[worker_index() % SLOTS].lock();
         let mut count = 0;
         let mut least: Option<(usize, &Arc<Connection>)> = None;
-        for link in slot.iter().filter(|link| link.addr == instance.addr && link.is_for_reads == is_for_reads) {
+        for link in slot.iter().filter(|link| link.addr == instance.addr && link.is_for_reads == is_for_reads)
+        {
             let Some(waiting) = link.connection.waiting() else { continue };
             if waiting < each {
                 return link.connection.clone();
