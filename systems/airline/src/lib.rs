@@ -66,7 +66,8 @@
 //!
 //! # What stands where
 //!
-//! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids, `flights` where they are read, `flight_cache` what is held of that; [`dates`] and `form`
+//! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids, `flights` where they are read,
+//! `flight_cache` what is held of that; [`dates`] and `form`
 //! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all,
 //! `pages` is the web page.
 //! `logins` knows who is logged in; `auth` is the auth service, [`data`] the data tier.
