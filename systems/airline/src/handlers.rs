@@ -87,6 +87,22 @@ const LEG_END: &[u8] = b"]}";
 /// Room for the answer to a query of two legs.
 const QUERY_ROOM_BYTES: usize = 1536;
 
+/// Writes one leg: the flights of a day, or of all days on offer.
+async fn write_leg(
+    app: &App,
+    out: &mut BytesMut,
+    (from, to): (&str, &str),
+    day: Option<i32>,
+) -> Result<(), Refusal> {
+    out.extend_from_slice(LEG_BEGIN);
+    match day {
+        Some(day) => app.flights.write_on(out, from, to, day).await?,
+        None => app.flights.write_all_days(out, from, to).await?,
+    }
+    out.extend_from_slice(LEG_END);
+    Ok(())
+}
+
 fn legs_begin(one_way: bool) -> &'static [u8] {
     if one_way { br#"{"tripLegs":1,"tripFlights":["# } else { br#"{"tripLegs":2,"tripFlights":["# }
 }
@@ -106,15 +122,11 @@ pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request)
     let day = day_in(&form, "fromDate")?;
     let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
     out.extend_from_slice(legs_begin(one_way));
-    out.extend_from_slice(LEG_BEGIN);
-    app.flights.write_on(&mut out, from, to, day).await?;
-    out.extend_from_slice(LEG_END);
+    write_leg(&app, &mut out, (from, to), Some(day)).await?;
     if !one_way {
         let day = day_in(&form, "returnDate")?;
         out.extend_from_slice(b",");
-        out.extend_from_slice(LEG_BEGIN);
-        app.flights.write_on(&mut out, to, from, day).await?;
-        out.extend_from_slice(LEG_END);
+        write_leg(&app, &mut out, (to, from), Some(day)).await?;
     }
     out.extend_from_slice(LEG_END);
     Ok(json(StatusCode::OK, out.freeze()))
@@ -130,14 +142,10 @@ pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request
     let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
     let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
     out.extend_from_slice(legs_begin(one_way));
-    out.extend_from_slice(LEG_BEGIN);
-    app.flights.write_all_days(&mut out, from, to).await?;
-    out.extend_from_slice(LEG_END);
+    write_leg(&app, &mut out, (from, to), None).await?;
     if !one_way {
         out.extend_from_slice(b",");
-        out.extend_from_slice(LEG_BEGIN);
-        app.flights.write_all_days(&mut out, to, from).await?;
-        out.extend_from_slice(LEG_END);
+        write_leg(&app, &mut out, (to, from), None).await?;
     }
     out.extend_from_slice(LEG_END);
     Ok(json(StatusCode::OK, out.freeze()))
