@@ -407,7 +407,7 @@ impl Order {
                     None => tiers.iter().filter(|tier| tier.up() > 1).collect(),
                 };
                 if wanted.is_empty() {
-                    let reason = "no service has several instances, and nobody would answer while one is replaced; scale one to two first";
+                    let reason = "no service has several instances: each would be down while it is replaced; scale one to two first";
                     return Err(LabError::Usage(reason.into()));
                 }
                 if let Some(tier) = wanted.iter().find(|tier| !settings.is_empty() && !tier.is_shipped()) {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use tidemark_store::flights::{Flight, Route};
+use tidemark_store::flights::{self, Flight};
 
 use crate::flight_id::FlightKey;
 use crate::segments::{SEGMENTS_LEN, Segment, Segments};
@@ -152,8 +152,9 @@ pub(crate) fn flights_on(day: i32) -> impl Iterator<Item = Flight> + Send {
         let Segment { id, origin, destination, miles } = segment;
         let (departure_ms, arrival_ms) = times(*miles, day);
         let (origin, destination) = ((*origin).into(), (*destination).into());
-        let route = Arc::new(Route { id: id.as_str().into(), origin, destination, miles: *miles });
-        Flight { id: FlightKey { segment: number, day }.id(), route, departure_ms, arrival_ms }
+        let segment =
+            Arc::new(flights::Segment { id: id.as_str().into(), origin, destination, miles: *miles });
+        Flight { id: FlightKey { segment: number, day }.id(), segment, departure_ms, arrival_ms }
     })
 }
 
@@ -171,8 +172,8 @@ fn write_flight(text: &mut String, number: usize, segment: &Segment, day: i32) {
 
 /// Writes the JSON of a flight that a store has.
 pub(crate) fn write_stored(text: &mut String, flight: &Flight) {
-    let Flight { id, route, departure_ms, arrival_ms } = flight;
-    let Route { id: segment_id, origin, destination, miles } = &**route;
+    let Flight { id, segment, departure_ms, arrival_ms } = flight;
+    let flights::Segment { id: segment_id, origin, destination, miles } = &**segment;
     write_json(text, *id, (segment_id, origin, destination, *miles), (*departure_ms, *arrival_ms));
 }
 

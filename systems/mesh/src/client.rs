@@ -72,12 +72,12 @@ pub enum Method {
     Get,
     /// Makes something new each time, so it is tried again only where nothing was done, for certain.
     Post,
-    /// Removes; twice is as once.
+    /// Removes; idempotent.
     Delete,
 }
 
 impl Method {
-    fn is_repeatable(self) -> bool {
+    fn is_idempotent(self) -> bool {
         self != Method::Post
     }
 
@@ -98,7 +98,7 @@ pub enum CallError {
     #[error("the breaker of {0} is open: the service has failed too often; it is tried again soon")]
     ShortCircuited(&'static str),
     /// Too many calls are under way.
-    #[error("{0} calls are under way, as many as may be; raise the setting pool, or try again later")]
+    #[error("{0} calls are in flight, the limit; raise the setting pool, or try again later")]
     Rejected(usize),
     /// No answer came in time.
     #[error("no answer within {0:?}")]
@@ -300,7 +300,7 @@ impl Client {
             let is_late = matches!(error, CallError::Timeout(_));
             last = Some(error);
             tried.push(addr);
-            if is_late || !(method.is_repeatable() || not_done) || !self.budget.withdraw() {
+            if is_late || !(method.is_idempotent() || not_done) || !self.budget.withdraw() {
                 break;
             }
         }

@@ -81,6 +81,20 @@ fn nothing_waits_behind_a_write() {
     }
 }
 
+/// All 80 are answered, over 32 connections.
+#[test]
+fn beyond_the_connections_writes_share_them() {
+    let toy = Toy::start(|stream, _, path, _| {
+        std::thread::sleep(Duration::from_millis(20));
+        say(stream, path, "")
+    });
+    let client = Client::new(options(&[toy.addr]));
+    for (number, result) in at_once(&client, Method::Post, 80).into_iter().enumerate() {
+        assert_eq!(result, Ok(format!("/{number}")));
+    }
+    assert_eq!((toy.requests(), toy.connections()), (80, 32));
+}
+
 /// Each third answer is late. Whoever has an answer has the right one.
 #[test]
 fn a_late_answer_is_nobody_elses() {
