@@ -21,6 +21,8 @@ use crate::peak::Peak;
 
 /// A call is begun at most so often.
 const ATTEMPTS_MAX: usize = 4;
+/// A connection must be made in this part of a call's time, so that there is time for another instance.
+const CONNECT_SHARE: u32 = 4;
 /// Retries are at most this share of the calls of the last [`RETRY_WINDOW`], beside a few each second in any case.
 const RETRY_SHARE: f32 = 0.2;
 const RETRIES_PER_S: u32 = 10;
@@ -344,6 +346,7 @@ impl Client {
         deadline: Instant,
     ) -> Result<Reply, Failed> {
         let addr = instance.addr;
+        let left = deadline.saturating_duration_since(Instant::now());
         let _under_way = UnderWay::begin(&instance);
         let lost = |not_done| Failed { error: CallError::Lost(addr), not_done };
         let Some(answer) = self.send(method, path, &instance, deadline) else { return Err(lost(true)) };
@@ -364,7 +367,10 @@ impl Client {
             // the connection's task has ended without a word, which it does not
             Ok(Err(_)) => Err(lost(false)),
             Err(_) => {
-                instance.is_bad(self.now_ms());
+                // it is not to blame where others had used up the time
+                if left >= self.options.timeout / 2 {
+                    instance.is_bad(self.now_ms());
+                }
                 Err(Failed { error: CallError::Timeout(self.options.timeout), not_done: false })
             }
         }
@@ -421,7 +427,7 @@ impl Client {
         }
         slot.retain(|link| link.connection.waiting().is_some());
         let timeout = self.options.timeout;
-        let connection = Connection::open(instance.addr, timeout, timeout * 2);
+        let connection = Connection::open(instance.addr, timeout / CONNECT_SHARE, timeout * 2);
         slot.push(Link { addr: instance.addr, is_for_reads, connection: connection.clone() });
         connection
     }

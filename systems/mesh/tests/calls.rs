@@ -166,6 +166,37 @@ fn an_instance_that_is_away_is_passed_over() {
     assert_eq!(at_once(&nobody, Method::Get, 1), [Err(CallError::Lost(away))]);
 }
 
+/// An address whose connections are never made: the backlog of its listener is full.
+fn black_hole() -> (SocketAddr, impl Sized) {
+    use socket2::{Domain, SockAddr, Socket, Type};
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
+    listener.listen(0).unwrap();
+    let addr = listener.local_addr().unwrap().as_socket().unwrap();
+    let fill: Vec<Socket> = (0..3)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let _ = socket.connect(&addr.into());
+            socket
+        })
+        .collect();
+    (addr, (listener, fill))
+}
+
+#[test]
+fn a_connection_that_is_not_made_leaves_time_for_another_instance() {
+    let (hole, _filled) = black_hole();
+    let toy = Toy::start(|stream, _, path, _| say(stream, path, ""));
+    let timeout = Duration::from_secs(8);
+    for method in [Method::Post, Method::Get] {
+        let client = Client::new(ClientOptions { timeout, ..options(&[hole, toy.addr]) });
+        for result in at_once(&client, method, 10) {
+            assert!(result.is_ok(), "{result:?}");
+        }
+    }
+}
+
 #[test]
 fn calls_under_way_are_bounded() {
     let toy = Toy::start(|_, _, _, _| Then::GoOn);
