@@ -660,7 +660,7 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
     let text = format!(
         "sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n\
          objectives: [items p99 < 20 pcs, seen count < 10, 'GET /cart p99 < 1s']\n\
-         ratios:\n  seen each: {of: seen, per: [GET /cart, GET /again], as: percent}\n"
+         ratios:\n  seen each: {{of: seen, per: [GET /cart, GET /again], as: percent}}\n"
     );
     let plan = plan(&text);
     let (of, per) = (vec![Counted::Counter(0)], vec![Counted::Label(0), Counted::Label(1)]);
