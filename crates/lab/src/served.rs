@@ -102,6 +102,11 @@ impl Served {
         before
     }
 
+    /// The file of its log.
+    pub fn log(&self) -> &Path {
+        &self.spec.log
+    }
+
     /// Names the folder of its data.
     pub fn with_data(self, folder: &Path) -> Served {
         Served { data: Some(folder.to_owned()), ..self }

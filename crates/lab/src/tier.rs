@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tidemark_record::{Sample, manifest};
-use tidemark_scenario::plan::{Balancer, INSTANCE, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, Ready, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_service_facts};
 
 use crate::error::LabError;
@@ -359,6 +359,21 @@ impl Tier {
             Some(one.log_tail())
         };
         self.all().find_map(of).unwrap_or_default()
+    }
+
+    /// Instances that the balancer took out though no fault explains it, for a note.
+    pub fn taken_out(&self, faults: &[Fault]) -> Vec<String> {
+        let Some(balancer) = &self.balancer else { return Vec::new() };
+        let names: Vec<String> =
+            (1..=self.instances.len()).map(|number| self.system.tier.instance(number)).collect();
+        // one of another instance explains nothing; one of something else may be felt here
+        let explains = |fault: &Fault, name: &str| {
+            !fault.kind.asks_a_store() && (fault.is_about(name) || !names.contains(&fault.target))
+        };
+        let out = balancer::taken_out(held(balancer).log());
+        let unexplained =
+            out.into_iter().filter(|(name, _)| !faults.iter().any(|fault| explains(fault, name)));
+        unexplained.map(|(name, reason)| format!("the balancer took {name} out: {reason}")).collect()
     }
 
     /// Stops all of it: what takes requests first. Returns how its first instance ended.

@@ -23,6 +23,13 @@ const PLACES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 const WORD_WITHIN: Duration = Duration::from_secs(2);
 /// Most of its answer that is read, bytes.
 const ANSWER_BYTES_MAX: u64 = 1024;
+/// How HAProxy looks after an instance: three checks in a row that fail take it out, one brings it back. After one that
+/// failed the next two come quickly.
+const CHECK: &str = "check inter 1s fastinter 100ms downinter 250ms fall 3 rise 1";
+/// How long an instance may take to answer one.
+const CHECK_WITHIN: &str = "2s";
+/// Most of its log that is searched, bytes.
+const LOG_BYTES_MAX: u64 = 1 << 20;
 /// The socket by which HAProxy is told.
 const SOCKET: &str = "haproxy.sock";
 
@@ -132,7 +139,8 @@ http {{
     )
 }
 
-/// HAProxy looks after each instance four times a second, and is told of one that is to end before it does.
+/// HAProxy asks each instance every second how it is, gives it time to answer, and is told of one that is to end before
+/// it does. A request whose connection is refused goes to another at once, so that none fails until the checks know.
 fn haproxy(
     dir: &Path,
     listen: SocketAddr,
@@ -150,7 +158,7 @@ fn haproxy(
         .map(|(index, (name, address))| {
             // those that may come later are told of then
             let state = if index < instances { "" } else { " disabled" };
-            format!("  server {name} {address} check inter 250ms fall 1 rise 1 pool-purge-delay 1s{state}\n")
+            format!("  server {name} {address} {CHECK} pool-purge-delay 1s{state}\n")
         })
         .collect();
     format!(
@@ -160,6 +168,7 @@ fn haproxy(
 defaults
   mode http
   timeout connect 1s
+  timeout check {CHECK_WITHIN}
   timeout client 75s
   timeout server 75s
   timeout tunnel 1h
@@ -204,5 +213,65 @@ pub fn pass_over(balancer: &Served, instance: &str, is_to_go: bool) -> io::Resul
     match answer.trim() {
         "" => Ok(()),
         told => Err(io::Error::other(told.to_owned())),
+    }
+}
+
+/// Instances that HAProxy took out by its checks, each with the last reason that its log tells.
+pub fn taken_out(log: &Path) -> Vec<(String, String)> {
+    let mut text = Vec::new();
+    // without a log nothing was told
+    let _ = fs::File::open(log).and_then(|file| file.take(LOG_BYTES_MAX).read_to_end(&mut text));
+    let mut out: Vec<(String, String)> = Vec::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let Some((name, reason)) = out_of(line) else { continue };
+        match out.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = reason,
+            None => out.push((name, reason)),
+        }
+    }
+    out
+}
+
+/// Who is out, and why, by a line of HAProxy's log.
+fn out_of(line: &str) -> Option<(String, String)> {
+    let (_, told) = line.split_once("Server instances/")?;
+    let (name, told) = told.split_once(" is DOWN, reason: ")?;
+    let reason = match told.split_once(", check duration").map_or(told, |(reason, _)| reason) {
+        "Layer7 timeout" | "Layer6 timeout" => format!("health check timed out after {CHECK_WITHIN}"),
+        other => match other.split_once("code: ") {
+            Some((_, code)) => {
+                let code = code.split(',').next().unwrap_or(code);
+                format!("health check was answered with {code}")
+            }
+            None => format!("health check: {other}"),
+        },
+    };
+    Some((name.to_owned(), reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_says_who_was_taken_out_and_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        assert_eq!(taken_out(&log), []);
+        let text = "[NOTICE]   (7) : Loading success.
+[WARNING]  (7) : Server instances/web.1 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms. 1 active
+[WARNING]  (7) : Server instances/web.1 is UP, reason: Layer7 check passed, code: 200, check duration: 1ms.
+[WARNING]  (7) : Server instances/web.1 is DOWN, reason: Layer7 timeout, check duration: 2001ms. 1 active
+[WARNING]  (7) : Server instances/web.2 is DOWN, reason: Layer7 wrong status, code: 503, info: \"Service Unavailable\", check duration: 1ms.
+[WARNING]  (7) : Server instances/web.3 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms.
+";
+        fs::write(&log, text).unwrap();
+        let told = |name: &str, reason: &str| (name.to_owned(), reason.to_owned());
+        let expected = [
+            told("web.1", "health check timed out after 2s"),
+            told("web.2", "health check was answered with 503"),
+            told("web.3", "health check: Layer4 connection problem, info: \"Connection refused\""),
+        ];
+        assert_eq!(taken_out(&log), expected);
     }
 }
