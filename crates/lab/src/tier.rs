@@ -1,11 +1,12 @@
 //! A part of the system in one or several instances, and the balancer in front of them: started, watched, replaced one
 //! after another, and stopped.
 //!
-//! All addresses are known before anything is started: there is a port for each instance that there may be, so that a
-//! balancer needs no new configuration when instances come and go. One that is down is passed over.
+//! All addresses are known before anything is started: there is a port for each instance that there may be. A balancer is
+//! told when one comes or is to go; one that is down is passed over.
 
 mod balancer;
 
+use self::balancer::State;
 pub use self::balancer::installed as installed_balancer;
 
 use std::fs;
@@ -517,11 +518,19 @@ impl Tier {
         Ok(())
     }
 
+    /// The balancer, where it is told of instances that come and go. nginx closes idle connections of clients when it is
+    /// told; it need not know of a shipped system, which itself answers what comes until nobody sends it anything.
+    fn told_balancer(&self) -> Option<&Arc<Mutex<Served>>> {
+        let is_told = self.system.tier.balancer != Balancer::Nginx || !self.is_shipped();
+        self.balancer.as_ref().filter(|_| is_told)
+    }
+
     /// Takes an instance out, once it has finished what it has.
     fn leave(&self, instance: &Mutex<Served>, patience: Patience<'_>) {
-        if let Some(of) = &self.balancer {
-            // where it cannot be told, its checks find out a moment later
-            let _ = balancer::pass_over(&held(of), held(instance).name(), true);
+        if let Some(of) = self.told_balancer() {
+            // where it cannot be told, it finds out a moment later
+            let name = held(instance).name().to_owned();
+            let _ = balancer::set_state(of, &name, State::Drain, patience);
         }
         held(instance).stop(patience);
     }
@@ -529,9 +538,9 @@ impl Tier {
     /// Starts an instance again, and lets it have requests.
     fn join(&self, instance: &Mutex<Served>, patience: Patience<'_>) -> Result<(), LabError> {
         held(instance).restart(patience)?;
-        if let Some(of) = &self.balancer {
+        if let Some(of) = self.told_balancer() {
             let name = held(instance).name().to_owned();
-            balancer::pass_over(&held(of), &name, false).map_err(|error| {
+            balancer::set_state(of, &name, State::Ready, patience).map_err(|error| {
                 LabError::Start(format!("the balancer cannot be told that {name} is back: {error}"))
             })?;
         }

@@ -70,7 +70,8 @@ pub struct UpArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An instance that is replaced leaves the balancer and the registry, answers what it has, ends, and is started again before the \
-next one goes. A shipped system behind a balancer or in a registry fails no request; a command of your own gets SIGTERM.
+next one goes. A shipped system behind a balancer or in a registry fails no request; a command of your own gets SIGTERM \
+once it has answered what a balancer had sent to it.
 
 Examples:
   tidemark roll airline

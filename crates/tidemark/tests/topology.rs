@@ -121,6 +121,62 @@ objectives: [errors = 0]
     }
 }
 
+/// A server that answers late, and does not mind what it has when it is told to stop.
+const LATE: &str = "import http.server, sys, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        self.do_POST()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        if self.path == '/':
+            time.sleep(0.1)
+        self.send_response(200)
+        self.send_header('Content-Length', '2')
+        self.end_headers()
+        self.wfile.write(b'ok')
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+
+Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+";
+
+#[test]
+fn an_instance_of_a_command_answers_what_it_has_before_it_is_told_to_end() {
+    for balancer in balancers() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("late.py"), LATE).unwrap();
+        let text = format!(
+            "services:
+  web: {{command: 'python3 late.py {{port}}', instances: 3, balancer: {balancer}, health: /health}}
+system: {{service: web}}
+sessions: {{poster: {{steps: [{{POST: /, body: x, check: {{status: 200}}}}]}}}}
+load: {{rate: 100/s, hold: 18s}}
+faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+        let summary = summary(folder.path(), &[]);
+        let failed = summary["failed"].as_u64().unwrap();
+        // nginx closes idle connections when it reads its configuration anew: a request may come just then
+        let resets = summary["errors"]["reset"].as_u64().unwrap_or(0);
+        let excused = if balancer == "nginx" { resets.min(2) } else { 0 };
+        assert_eq!(failed, excused, "{balancer}: {summary}");
+        assert!(summary["requests"].as_u64().unwrap() > 1_000, "{balancer}: {summary}");
+        for fault in summary["faults"].as_array().unwrap() {
+            assert!(fault["healed_us"].is_u64(), "{balancer}: {fault}");
+        }
+    }
+}
+
 #[test]
 fn nobody_is_let_in_while_the_auth_service_is_away_and_all_is_well_soon_after() {
     let Some(balancer) = balancers().pop() else { return };
