@@ -109,7 +109,7 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// Starts its instances, all at once, and the balancer, and waits until all are ready. `system` has what is known of
+    /// Starts its instances, all at once, and the balancer, and waits until all are ready; tells what it waits for. `system` has what is known of
     /// stores and other services in it.
     ///
     /// # Errors
@@ -118,6 +118,7 @@ impl Tier {
         system: &System,
         setup: &Setup,
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Tier, LabError> {
         let about = &system.tier;
         let is_alone = about.is_single();
@@ -177,12 +178,12 @@ impl Tier {
             held(instance).begin()?;
         }
         for instance in &tier.instances[..about.instances] {
-            held(instance).become_ready(&Deadline::new(system.ready_within), stop_request)?;
+            held(instance).become_ready(&Deadline::new(system.ready_within), stop_request, tell)?;
         }
         if balances {
             let mut balancer = balancer::served(&tier, setup)?;
             balancer.begin()?;
-            balancer.become_ready(&Deadline::new(system.ready_within), stop_request)?;
+            balancer.become_ready(&Deadline::new(system.ready_within), stop_request, tell)?;
             tier.balancer = Some(Arc::new(Mutex::new(balancer)));
         }
         Ok(tier)
@@ -566,7 +567,7 @@ impl Drop for Tier {
 pub struct Services(Vec<Arc<Tier>>);
 
 impl Services {
-    /// Starts them, one after another. `resolve` puts what is known of stores into one.
+    /// Starts them, one after another, and tells of it. `resolve` puts what is known of stores into one.
     ///
     /// # Errors
     /// As [`Tier::start`].
@@ -575,13 +576,15 @@ impl Services {
         setup: &Setup,
         resolve: &dyn Fn(&mut System),
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Services, LabError> {
         let mut started = Services::default();
         for service in services {
             let mut service = service.clone();
             resolve(&mut service);
             started.resolve(&mut service);
-            let tier = Tier::start(&service, setup, stop_request)?;
+            tell(format!("starting {}", service.tier.name));
+            let tier = Tier::start(&service, setup, stop_request, tell)?;
             started.0.push(Arc::new(tier));
         }
         Ok(started)
@@ -626,8 +629,9 @@ pub fn running(
     system: &System,
     setup: &Setup,
     stop_request: &dyn Fn() -> StopRequest,
+    tell: &mut dyn FnMut(String),
 ) -> Result<Running, LabError> {
-    let tier = Tier::start(system, setup, stop_request)?;
+    let tier = Tier::start(system, setup, stop_request, tell)?;
     let mut target = target(&tier.url(), system)?;
     if system.tier.balancer == Balancer::None {
         target.others = tier.addresses()[1..].iter().map(|address| (*address).into()).collect();

@@ -121,6 +121,38 @@ objectives: [errors = 0]
     }
 }
 
+#[test]
+fn what_is_wrong_with_a_service_is_told_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("late.py"), LATE).unwrap();
+    let write = |auth: &str| {
+        let text = format!(
+            "services:
+  auth: {{command: '{auth}', instances: 2, ready within: 6s, ready: {{path: /health, status: 404}}}}
+  web: {{command: 'python3 late.py {{port}}'}}
+system: {{service: web}}
+sessions: {{poster: {{steps: [{{POST: /, body: x}}]}}}}
+load: {{rate: 10/s, hold: 1s}}
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+    };
+    write("no-such-program {port}");
+    let said = stderr(&run(folder.path(), &["run", "s.yaml", "--out", "out"]));
+    assert!(said.contains("starting auth\n"), "{said}");
+    assert!(said.contains("cannot start auth.1: `no-such-program`"), "{said}");
+    assert!(said.contains("check `services:` in the scenario"), "{said}");
+    write("python3 late.py {port}");
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
+    let said = stderr(&run(folder.path(), &["run", "s.yaml", "--out", "out"]));
+    assert!(
+        said.contains("waiting for auth.1: GET /health was answered with 200 instead of 404\n"),
+        "{said}"
+    );
+    let log = fs::read_to_string(folder.path().join("out/logs/auth.1.log")).unwrap();
+    assert_eq!(log, "", "it was let finish its answers");
+}
+
 /// A server that answers late, and does not mind what it has when it is told to stop.
 const LATE: &str = "import http.server, sys, time
 
