@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tidemark_record::{Sample, manifest};
-use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, ROLL_EACH, Ready, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_service_facts};
 
 use crate::error::LabError;
@@ -31,9 +31,6 @@ use crate::started::{Handle, Started as _, held, try_held};
 use crate::system::{self, Running, ShippedCommand};
 use crate::target::target;
 
-/// How long it takes until a balancer sends requests again to an instance that was passed over: nginx counts in whole
-/// seconds.
-const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 /// How often it is looked whether to go on meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What is set about an instance of ours: when it is to end it keeps idle connections longer than a balancer does, and
@@ -467,7 +464,7 @@ impl Tier {
             }
             tell(held(instance).name());
             // the balancer must see this one again before the next goes
-            let until = Instant::now() + SEEN_AGAIN;
+            let until = Instant::now() + ROLL_EACH;
             while last.is_some_and(|last| index < last) && patience() && Instant::now() < until {
                 std::thread::sleep(LOOK_EVERY);
             }
