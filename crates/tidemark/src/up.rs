@@ -141,7 +141,7 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     let stop_request = || interrupt.stop_request();
     let name = arguments.name.clone().unwrap_or_else(|| plan.name.clone());
     let orders = Orders::listen(&name)?;
-    let dir = match &arguments.data {
+    let mut dir = match &arguments.data {
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(|error| {
                 Failure::usage(format!("cannot make {}: {error}; choose another with --data", dir.display()))
@@ -165,7 +165,12 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
         listen: arguments.listen,
     };
     let mut tell = |text: String| output::remark(&text);
-    let mut up = Up::start(&plan, &options, &stop_request, &mut tell)?;
+    let started = Up::start(&plan, &options, &stop_request, &mut tell);
+    // the logs that a reason names stay
+    let has_logs = options.dir.join(tidemark_record::LOGS_DIR).is_dir();
+    let is_of_interest = |error: &LabError| has_logs && !matches!(error, LabError::Interrupted(_));
+    dir.temporary &= !started.as_ref().is_err_and(is_of_interest);
+    let mut up = started?;
     output::print(&format!("listening {}\n", up.url()))?;
     let tiers: Vec<Arc<Tier>> = up.tiers().cloned().collect();
     let over = Arc::new(AtomicBool::new(false));
@@ -187,6 +192,7 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     over.store(true, Ordering::SeqCst);
     drop(taking);
     up.down(&|| interrupt.stop_request() != StopRequest::Abort);
+    dir.temporary &= ended.is_none();
     match ended {
         Some((name, how)) => Err(Failure {
             message: format!("{name} ended by itself: {how}; everything was taken down"),

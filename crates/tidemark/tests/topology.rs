@@ -153,6 +153,37 @@ load: {{rate: 10/s, hold: 1s}}
     assert_eq!(log, "", "it was let finish its answers");
 }
 
+#[test]
+fn the_log_of_what_ended_by_itself_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("late.py"), LATE).unwrap();
+    for (command, says) in [
+        (
+            "sh -c \"timeout 2 python3 late.py {port}; echo the end; exit 7\"",
+            "web.1 ended by itself: exit status 7",
+        ),
+        ("sh -c \"echo the end {port}; exit 7\"", "ended before it was ready (exit status 7)"),
+    ] {
+        let text = format!(
+            "services: {{web: {{command: '{command}', instances: 2}}}}
+system: {{service: web}}
+sessions: {{a: {{steps: [{{GET: /}}]}}}}
+load: {{rate: 10/s, hold: 1s}}
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+        let name = format!("ends-{}", std::process::id());
+        let output = run(folder.path(), &["up", "s.yaml", "--name", &name]);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 3, "{said}");
+        assert!(said.contains(says), "{said}");
+        let at = said.find(&*std::env::temp_dir().join("tidemark-up-").to_string_lossy()).expect("a folder");
+        let log = said[at..].split(".log").next().unwrap().to_owned() + ".log";
+        assert!(fs::read_to_string(&log).unwrap().contains("the end"), "{said}");
+        fs::remove_dir_all(Path::new(&log).ancestors().nth(2).unwrap()).unwrap();
+    }
+}
+
 /// A server that answers late, and does not mind what it has when it is told to stop.
 const LATE: &str = "import http.server, sys, time
 
