@@ -23,6 +23,8 @@ use tokio_rustls::TlsConnector;
 
 /// Longest time to make a connection, TLS included.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Most of a body that is read where only the status is asked for, bytes.
+const STATUS_BODY_BYTES_MAX: usize = 1 << 20;
 /// How often a wait looks whether it should go on.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -123,15 +125,26 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Asks once, with `GET`, over a connection of its own, and returns the status as soon as it is there.
+    /// Asks once, with `GET`, over a connection of its own, and returns the status. The body is read, lest a server takes
+    /// a connection that ends before as broken; what is wrong with it is not.
     pub fn status(target: &'a Target, path: &str, within: Duration) -> Result<StatusCode, String> {
         let mut client = Client::new(target);
         let request = client.request(Method::GET, path, &[], Bytes::new())?;
         let begin = Instant::now();
         let go_on = || if begin.elapsed() < within { Ok(()) } else { Err(()) };
         let waiting = Waiting { go_on: &go_on, silence_max: within };
-        let head = client.block_on(async |client: &mut Self| client.head(request, &waiting).await);
-        head.map(|head| head.status()).map_err(|error| match error {
+        let status = client.block_on(async |client: &mut Self| {
+            let (head, mut body) = client.head(request, &waiting).await?.into_parts();
+            let mut left = STATUS_BODY_BYTES_MAX;
+            while let Ok(Some(Ok(frame))) = waiting.on(body.frame()).await {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if left == 0 {
+                    break;
+                }
+            }
+            Ok(head.status)
+        });
+        status.map_err(|error| match error {
             NoAnswer::Request(reason) | NoAnswer::Broken(reason) => reason,
             _ => format!("no answer within {within:?}"),
         })
@@ -328,6 +341,22 @@ mod tests {
         let status = |answer| Client::status(&answering(answer), "/health", WITHIN).unwrap();
         assert_eq!(status(b"HTTP/1.1 200 OK\r\n\r\n"), 200);
         assert_eq!(status(b"HTTP/1.0 503 No\r\nContent-Length: 100\r\n\r\n"), 503);
+    }
+
+    #[test]
+    fn a_server_that_is_asked_for_its_status_can_write_its_body() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = target(listener.local_addr().unwrap().into());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 800000\r\n\r\n")?;
+            (0..8).try_for_each(|_| stream.write_all(&[b'x'; 100_000]))?;
+            // the end comes in order
+            stream.read(&mut [0; 1])
+        });
+        assert_eq!(Client::status(&target, "/health", Duration::from_secs(20)).unwrap(), 200);
+        assert_eq!(server.join().unwrap().unwrap(), 0);
     }
 
     #[test]

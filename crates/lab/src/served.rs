@@ -22,6 +22,8 @@ use crate::target::dial;
 
 /// How often a system that is to become ready is asked.
 pub const ASK_EVERY: Duration = Duration::from_millis(20);
+/// After what time it is told what is waited for.
+const TELL_AFTER: Duration = Duration::from_secs(5);
 /// Longest time for one such question.
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How long a system that is stopped may take to finish what is in flight.
@@ -73,12 +75,12 @@ impl Served {
     /// # Errors
     /// Where its program cannot be started.
     pub fn begin(&mut self) -> Result<(), LabError> {
-        let child = start(&self.spec)?;
+        let child = start(&self.spec, &self.name)?;
         self.process.up(child);
         Ok(())
     }
 
-    /// Waits until it is ready.
+    /// Waits until it is ready; tells what it waits for where that takes long.
     ///
     /// # Errors
     /// Where it ends before, or is not in time; [`LabError::Interrupted`] on a stop request.
@@ -86,13 +88,15 @@ impl Served {
         &mut self,
         deadline: &Deadline,
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<(), LabError> {
         let Some(child) = self.process.child() else { return Ok(()) };
         if self.spec.announces {
             // where it listens is known; its own word says that it does
             announced(child, deadline, stop_request)?;
         }
-        wait_ready(child, &self.target, &self.ready, deadline, stop_request)
+        let mut tell = |missing: &str| tell(format!("waiting for {}: {missing}", self.name));
+        wait_ready(child, &self.target, &self.ready, deadline, stop_request, &mut tell)
     }
 
     /// Changes its command, from its next start on; returns what it was.
@@ -100,6 +104,11 @@ impl Served {
         let before = self.spec.command.clone();
         change(&mut self.spec.command);
         before
+    }
+
+    /// The file of its log.
+    pub fn log(&self) -> &Path {
+        &self.spec.log
     }
 
     /// Names the folder of its data.
@@ -126,7 +135,7 @@ impl Started for Served {
         if self.process.id().is_none() {
             self.begin()?;
         }
-        let ready = self.become_ready(&Deadline::new(self.within), &stop_request);
+        let ready = self.become_ready(&Deadline::new(self.within), &stop_request, &mut |_| ());
         if ready.is_err() {
             // killed here, so that nobody reports a crash
             self.process.kill();
@@ -194,13 +203,13 @@ pub fn check_free(port: u16) -> Result<(), LabError> {
 }
 
 /// Starts it. What is none of ours does not mind the end of its standard input, so somebody stands by for our death.
-pub fn start(spec: &Spec) -> Result<Child, LabError> {
+/// `name` is the system's, or an instance's of a service.
+pub fn start(spec: &Spec, name: &str) -> Result<Child, LabError> {
     let guarded = |mut child: Child| if spec.announces { Ok(child) } else { child.guard().map(|()| child) };
     Child::spawn(spec).and_then(guarded).map_err(|error| {
         let program = spec.command.first().map(String::as_str).unwrap_or_default();
-        LabError::Start(format!(
-            "cannot start the system: `{program}`: {error}; check `system:` in the scenario"
-        ))
+        let (who, key) = if name == SYSTEM { ("the system", "system") } else { (name, "services") };
+        LabError::Start(format!("cannot start {who}: `{program}`: {error}; check `{key}:` in the scenario"))
     })
 }
 
@@ -247,13 +256,14 @@ pub fn announced(
     }
 }
 
-/// Waits until it is ready.
+/// Waits until it is ready; tells what is missing where that takes long.
 pub fn wait_ready(
     child: &mut Child,
     target: &Target,
     ready: &Ready,
     deadline: &Deadline,
     stop_request: &dyn Fn() -> StopRequest,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<(), LabError> {
     let mut log_search = match ready {
         Ready::Prints(text) => {
@@ -262,6 +272,8 @@ pub fn wait_ready(
         }
         _ => None,
     };
+    let mut told = String::new();
+    let mut tell_at = Instant::now() + TELL_AFTER;
     loop {
         check_stop_request(stop_request)?;
         let asked = ask(target, ready, log_search.as_mut());
@@ -271,6 +283,13 @@ pub fn wait_ready(
         }
         if child.ending().is_some() || deadline.is_over() {
             return Err(never_ready(child, deadline, &asked.err().unwrap_or_default(), false));
+        }
+        if let Err(missing) = asked
+            && Instant::now() >= tell_at
+            && missing != told
+        {
+            tell(missing.split(';').next().unwrap_or_default());
+            (told, tell_at) = (missing, Instant::now() + TELL_AFTER);
         }
         std::thread::sleep(ASK_EVERY);
     }

@@ -277,7 +277,7 @@ fn start_shipped(
         fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
     }
     let spec = served::spec(name, command.clone(), &setup.run_dir, &setup.cores, true)?;
-    let mut child = served::start(&spec)?;
+    let mut child = served::start(&spec, &system.tier.name)?;
     let deadline = Deadline::new(system.ready_within);
     let line = served::announced(&mut child, &deadline, stop_request)?;
     let url = line.strip_prefix(ANNOUNCEMENT).ok_or_else(|| {
@@ -286,7 +286,7 @@ fn start_shipped(
         ))
     })?;
     let target = target(url, system)?;
-    served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request)?;
+    served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request, &mut |_| ())?;
     let mut served = Served::new(child, spec, &target, &system.ready, system.ready_within);
     if let Some(data) = &data {
         served = served.with_data(&data.0);
@@ -327,7 +327,7 @@ fn start_command(
         .into_owned();
     let spec = context.spec(&name, command)?;
     let command = spec.command.clone();
-    let mut child = served::start(&spec)?;
+    let mut child = served::start(&spec, &system.tier.name)?;
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
@@ -335,7 +335,7 @@ fn start_command(
         Ready::Prints(text) => Ready::Prints(context.with_port(text)),
         ready => ready.clone(),
     };
-    served::wait_ready(&mut child, &target, &ready, &deadline, stop_request)?;
+    served::wait_ready(&mut child, &target, &ready, &deadline, stop_request, &mut |_| ())?;
     let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),

@@ -1,11 +1,12 @@
 //! A part of the system in one or several instances, and the balancer in front of them: started, watched, replaced one
 //! after another, and stopped.
 //!
-//! All addresses are known before anything is started: there is a port for each instance that there may be, so that a
-//! balancer needs no new configuration when instances come and go. One that is down is passed over.
+//! All addresses are known before anything is started: there is a port for each instance that there may be. A balancer is
+//! told when one comes or is to go; one that is down is passed over.
 
 mod balancer;
 
+use self::balancer::State;
 pub use self::balancer::installed as installed_balancer;
 
 use std::fs;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tidemark_record::{Sample, manifest};
-use tidemark_scenario::plan::{Balancer, INSTANCE, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, ROLL_EACH, Ready, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_service_facts};
 
 use crate::error::LabError;
@@ -30,9 +31,6 @@ use crate::started::{Handle, Started as _, held, try_held};
 use crate::system::{self, Running, ShippedCommand};
 use crate::target::target;
 
-/// How long it takes until a balancer sends requests again to an instance that was passed over: nginx counts in whole
-/// seconds.
-const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 /// How often it is looked whether to go on meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What is set about an instance of ours: when it is to end it keeps idle connections longer than a balancer does, and
@@ -108,7 +106,7 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// Starts its instances, all at once, and the balancer, and waits until all are ready. `system` has what is known of
+    /// Starts its instances, all at once, and the balancer, and waits until all are ready; tells what it waits for. `system` has what is known of
     /// stores and other services in it.
     ///
     /// # Errors
@@ -117,6 +115,7 @@ impl Tier {
         system: &System,
         setup: &Setup,
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Tier, LabError> {
         let about = &system.tier;
         let is_alone = about.is_single();
@@ -176,12 +175,12 @@ impl Tier {
             held(instance).begin()?;
         }
         for instance in &tier.instances[..about.instances] {
-            held(instance).become_ready(&Deadline::new(system.ready_within), stop_request)?;
+            held(instance).become_ready(&Deadline::new(system.ready_within), stop_request, tell)?;
         }
         if balances {
             let mut balancer = balancer::served(&tier, setup)?;
             balancer.begin()?;
-            balancer.become_ready(&Deadline::new(system.ready_within), stop_request)?;
+            balancer.become_ready(&Deadline::new(system.ready_within), stop_request, tell)?;
             tier.balancer = Some(Arc::new(Mutex::new(balancer)));
         }
         Ok(tier)
@@ -361,6 +360,21 @@ impl Tier {
         self.all().find_map(of).unwrap_or_default()
     }
 
+    /// Instances that the balancer took out though no fault explains it, for a note.
+    pub fn taken_out(&self, faults: &[Fault]) -> Vec<String> {
+        let Some(balancer) = &self.balancer else { return Vec::new() };
+        let names: Vec<String> =
+            (1..=self.instances.len()).map(|number| self.system.tier.instance(number)).collect();
+        // one of another instance explains nothing; one of something else may be felt here
+        let explains = |fault: &Fault, name: &str| {
+            !fault.kind.asks_a_store() && (fault.is_about(name) || !names.contains(&fault.target))
+        };
+        let out = balancer::taken_out(held(balancer).log());
+        let unexplained =
+            out.into_iter().filter(|(name, _)| !faults.iter().any(|fault| explains(fault, name)));
+        unexplained.map(|(name, reason)| format!("the balancer took {name} out: {reason}")).collect()
+    }
+
     /// Stops all of it: what takes requests first. Returns how its first instance ended.
     pub fn stop(&self, patience: &(dyn Fn() -> bool + Sync)) -> Option<String> {
         if let Some(balancer) = &self.balancer {
@@ -450,7 +464,7 @@ impl Tier {
             }
             tell(held(instance).name());
             // the balancer must see this one again before the next goes
-            let until = Instant::now() + SEEN_AGAIN;
+            let until = Instant::now() + ROLL_EACH;
             while last.is_some_and(|last| index < last) && patience() && Instant::now() < until {
                 std::thread::sleep(LOOK_EVERY);
             }
@@ -502,11 +516,19 @@ impl Tier {
         Ok(())
     }
 
+    /// The balancer, where it is told of instances that come and go. nginx closes idle connections of clients when it is
+    /// told; it need not know of a shipped system, which itself answers what comes until nobody sends it anything.
+    fn told_balancer(&self) -> Option<&Arc<Mutex<Served>>> {
+        let is_told = self.system.tier.balancer != Balancer::Nginx || !self.is_shipped();
+        self.balancer.as_ref().filter(|_| is_told)
+    }
+
     /// Takes an instance out, once it has finished what it has.
     fn leave(&self, instance: &Mutex<Served>, patience: Patience<'_>) {
-        if let Some(of) = &self.balancer {
-            // where it cannot be told, its checks find out a moment later
-            let _ = balancer::pass_over(&held(of), held(instance).name(), true);
+        if let Some(of) = self.told_balancer() {
+            // where it cannot be told, it finds out a moment later
+            let name = held(instance).name().to_owned();
+            let _ = balancer::set_state(of, &name, State::Drain, patience);
         }
         held(instance).stop(patience);
     }
@@ -514,9 +536,9 @@ impl Tier {
     /// Starts an instance again, and lets it have requests.
     fn join(&self, instance: &Mutex<Served>, patience: Patience<'_>) -> Result<(), LabError> {
         held(instance).restart(patience)?;
-        if let Some(of) = &self.balancer {
+        if let Some(of) = self.told_balancer() {
             let name = held(instance).name().to_owned();
-            balancer::pass_over(&held(of), &name, false).map_err(|error| {
+            balancer::set_state(of, &name, State::Ready, patience).map_err(|error| {
                 LabError::Start(format!("the balancer cannot be told that {name} is back: {error}"))
             })?;
         }
@@ -542,7 +564,7 @@ impl Drop for Tier {
 pub struct Services(Vec<Arc<Tier>>);
 
 impl Services {
-    /// Starts them, one after another. `resolve` puts what is known of stores into one.
+    /// Starts them, one after another, and tells of it. `resolve` puts what is known of stores into one.
     ///
     /// # Errors
     /// As [`Tier::start`].
@@ -551,13 +573,15 @@ impl Services {
         setup: &Setup,
         resolve: &dyn Fn(&mut System),
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Services, LabError> {
         let mut started = Services::default();
         for service in services {
             let mut service = service.clone();
             resolve(&mut service);
             started.resolve(&mut service);
-            let tier = Tier::start(&service, setup, stop_request)?;
+            tell(format!("starting {}", service.tier.name));
+            let tier = Tier::start(&service, setup, stop_request, tell)?;
             started.0.push(Arc::new(tier));
         }
         Ok(started)
@@ -602,8 +626,9 @@ pub fn running(
     system: &System,
     setup: &Setup,
     stop_request: &dyn Fn() -> StopRequest,
+    tell: &mut dyn FnMut(String),
 ) -> Result<Running, LabError> {
-    let tier = Tier::start(system, setup, stop_request)?;
+    let tier = Tier::start(system, setup, stop_request, tell)?;
     let mut target = target(&tier.url(), system)?;
     if system.tier.balancer == Balancer::None {
         target.others = tier.addresses()[1..].iter().map(|address| (*address).into()).collect();

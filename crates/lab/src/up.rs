@@ -109,7 +109,7 @@ impl Up {
             linked: Vec::new(),
         };
         let resolve = |service: &mut System| stores.resolve(service);
-        let services = Services::start(&plan.services, &setup, &resolve, stop_request)?;
+        let services = Services::start(&plan.services, &setup, &resolve, stop_request, tell)?;
         let mut driven = plan.system.clone();
         if driven.tier.instances > 1 && driven.tier.balancer == Balancer::None {
             // one address for all of them
@@ -129,7 +129,7 @@ impl Up {
         stores.resolve(&mut driven);
         services.resolve(&mut driven);
         setup.listen = options.listen;
-        let system = Arc::new(Tier::start(&driven, &setup, stop_request)?);
+        let system = Arc::new(Tier::start(&driven, &setup, stop_request, tell)?);
         let mut up = Up {
             monitor: Monitor::of_nothing(),
             begun: Instant::now(),

@@ -89,6 +89,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let mut services = services::read(root.get("services"), root.get("stores"), base, reader);
     let mut system_node = root.get("system");
+    services.check_driven(system_node, root.get("services"), reader);
     let system = match services.take_driven(&parts.system, reader) {
         Some((service, node)) => {
             system_node = Some(node);

@@ -160,6 +160,15 @@ impl Plan {
                     Time(duration)
                 )));
             }
+            let services = self.services.iter().chain([&self.system]);
+            if let Some(takes) = fault.roll_takes(services).filter(|takes| fault.at + *takes > duration) {
+                return Err(OverrideError(format!(
+                    "`{fault}`, {} after measuring begins, takes about {} and would not be over within --for {}; give it longer",
+                    Time(fault.at),
+                    Time(takes),
+                    Time(duration)
+                )));
+            }
             if let (Some(share), Some(lasts)) = (fault.share, fault.lasts)
                 && fault.at + lasts > duration
             {

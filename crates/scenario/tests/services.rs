@@ -84,6 +84,28 @@ faults:
 }
 
 #[test]
+fn a_roll_that_outlasts_the_load_is_told_of() {
+    let told = |at: &str| check(&format!("{TWO}faults: [{{at: {at}, roll: web}}]\n"), &[]);
+    assert_eq!(told("52s").1, "");
+    let (plan, says) = told("53s");
+    assert!(says.contains("this takes about 7.5s, and the load ends after the 60s measured"), "{says}");
+    let mut plan = plan.expect("only a warning");
+    plan.override_load(None, Some(std::time::Duration::from_secs(61))).unwrap();
+    let error = plan.override_load(None, Some(std::time::Duration::from_secs(60))).unwrap_err().to_string();
+    assert!(error.contains("takes about 7.5s and would not be over within --for 60s"), "{error}");
+}
+
+#[test]
+fn services_of_which_none_is_driven_are_a_mistake() {
+    let (plan, told) = check("services: {auth: {command: 'a {port}'}, web: {command: 'b {port}'}}", &[]);
+    assert!(plan.is_none());
+    assert!(
+        told.contains("nothing says which service requests go to; add `system: {service: web}`"),
+        "{told}"
+    );
+}
+
+#[test]
 fn mistakes_name_the_way_out() {
     let with = |service: &str, system: &str, more: &str| {
         check(&format!("services: {{{service}}}\nsystem: {system}\n{more}"), &[]).1

@@ -71,7 +71,8 @@ pub struct UpArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An instance that is replaced leaves the balancer and the registry, answers what it has, ends, and is started again before the \
-next one goes. A shipped system behind a balancer or in a registry fails no request; a command of your own gets SIGTERM.
+next one goes. A shipped system behind a balancer or in a registry fails no request; a command of your own gets SIGTERM \
+once it has answered what a balancer had sent to it.
 
 Examples:
   tidemark roll airline
@@ -141,7 +142,7 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     let stop_request = || interrupt.stop_request();
     let name = arguments.name.clone().unwrap_or_else(|| plan.name.clone());
     let orders = Orders::listen(&name)?;
-    let dir = match &arguments.data {
+    let mut dir = match &arguments.data {
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(|error| {
                 Failure::usage(format!("cannot make {}: {error}; choose another with --data", dir.display()))
@@ -165,7 +166,12 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
         listen: arguments.listen,
     };
     let mut tell = |text: String| output::remark(&text);
-    let mut up = Up::start(&plan, &options, &stop_request, &mut tell)?;
+    let started = Up::start(&plan, &options, &stop_request, &mut tell);
+    // the logs that a reason names stay
+    let has_logs = options.dir.join(tidemark_record::LOGS_DIR).is_dir();
+    let is_of_interest = |error: &LabError| has_logs && !matches!(error, LabError::Interrupted(_));
+    dir.temporary &= !started.as_ref().is_err_and(is_of_interest);
+    let mut up = started?;
     output::print(&match arguments.json {
         true => format!("{}\n", serde_json::json!({"listening": up.url()})),
         false => format!("listening {}\n", up.url()),
@@ -190,6 +196,7 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     over.store(true, Ordering::SeqCst);
     drop(taking);
     up.down(&|| interrupt.stop_request() != StopRequest::Abort);
+    dir.temporary &= ended.is_none();
     match ended {
         Some((name, how)) => Err(Failure {
             message: format!("{name} ended by itself: {how}; everything was taken down"),

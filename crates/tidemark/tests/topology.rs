@@ -122,6 +122,125 @@ objectives: [errors = 0]
 }
 
 #[test]
+fn what_is_wrong_with_a_service_is_told_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("late.py"), LATE).unwrap();
+    let write = |auth: &str| {
+        let text = format!(
+            "services:
+  auth: {{command: '{auth}', instances: 2, ready within: 6s, ready: {{path: /health, status: 404}}}}
+  web: {{command: 'python3 late.py {{port}}'}}
+system: {{service: web}}
+sessions: {{poster: {{steps: [{{POST: /, body: x}}]}}}}
+load: {{rate: 10/s, hold: 1s}}
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+    };
+    write("no-such-program {port}");
+    let said = stderr(&run(folder.path(), &["run", "s.yaml", "--out", "out"]));
+    assert!(said.contains("starting auth\n"), "{said}");
+    assert!(said.contains("cannot start auth.1: `no-such-program`"), "{said}");
+    assert!(said.contains("check `services:` in the scenario"), "{said}");
+    write("python3 late.py {port}");
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
+    let said = stderr(&run(folder.path(), &["run", "s.yaml", "--out", "out"]));
+    assert!(
+        said.contains("waiting for auth.1: GET /health was answered with 200 instead of 404\n"),
+        "{said}"
+    );
+    let log = fs::read_to_string(folder.path().join("out/logs/auth.1.log")).unwrap();
+    assert_eq!(log, "", "it was let finish its answers");
+}
+
+#[test]
+fn the_log_of_what_ended_by_itself_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("late.py"), LATE).unwrap();
+    for (command, says) in [
+        (
+            "sh -c \"timeout 2 python3 late.py {port}; echo the end; exit 7\"",
+            "web.1 ended by itself: exit status 7",
+        ),
+        ("sh -c \"echo the end {port}; exit 7\"", "ended before it was ready (exit status 7)"),
+    ] {
+        let text = format!(
+            "services: {{web: {{command: '{command}', instances: 2}}}}
+system: {{service: web}}
+sessions: {{a: {{steps: [{{GET: /}}]}}}}
+load: {{rate: 10/s, hold: 1s}}
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+        let name = format!("ends-{}", std::process::id());
+        let output = run(folder.path(), &["up", "s.yaml", "--name", &name]);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 3, "{said}");
+        assert!(said.contains(says), "{said}");
+        let at = said.find(&*std::env::temp_dir().join("tidemark-up-").to_string_lossy()).expect("a folder");
+        let log = said[at..].split(".log").next().unwrap().to_owned() + ".log";
+        assert!(fs::read_to_string(&log).unwrap().contains("the end"), "{said}");
+        fs::remove_dir_all(Path::new(&log).ancestors().nth(2).unwrap()).unwrap();
+    }
+}
+
+/// A server that answers late, and does not mind what it has when it is told to stop.
+const LATE: &str = "import http.server, sys, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        self.do_POST()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        if self.path == '/':
+            time.sleep(0.1)
+        self.send_response(200)
+        self.send_header('Content-Length', '2')
+        self.end_headers()
+        self.wfile.write(b'ok')
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+
+Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+";
+
+#[test]
+fn an_instance_of_a_command_answers_what_it_has_before_it_is_told_to_end() {
+    for balancer in balancers() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("late.py"), LATE).unwrap();
+        let text = format!(
+            "services:
+  web: {{command: 'python3 late.py {{port}}', instances: 3, balancer: {balancer}, health: /health}}
+system: {{service: web}}
+sessions: {{poster: {{steps: [{{POST: /, body: x, check: {{status: 200}}}}]}}}}
+load: {{rate: 100/s, hold: 18s}}
+faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
+"
+        );
+        fs::write(folder.path().join("s.yaml"), text).unwrap();
+        let summary = summary(folder.path(), &[]);
+        let failed = summary["failed"].as_u64().unwrap();
+        // nginx closes idle connections when it reads its configuration anew: a request may come just then
+        let resets = summary["errors"]["reset"].as_u64().unwrap_or(0);
+        let excused = if balancer == "nginx" { resets.min(2) } else { 0 };
+        assert_eq!(failed, excused, "{balancer}: {summary}");
+        assert!(summary["requests"].as_u64().unwrap() > 1_000, "{balancer}: {summary}");
+        for fault in summary["faults"].as_array().unwrap() {
+            assert!(fault["healed_us"].is_u64(), "{balancer}: {fault}");
+        }
+    }
+}
+
+#[test]
 fn nobody_is_let_in_while_the_auth_service_is_away_and_all_is_well_soon_after() {
     let Some(balancer) = balancers().pop() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -90,18 +90,19 @@ impl Experiment {
             ready.push((Instant::now(), text));
         }
         record.account.stores(&stores);
-        let name = plan.secrets.masked(&stores.resolved(&system_name(&plan.system.origin)));
-        progress.tell(Progress::Starting { system: name });
         let mut told = plan.system.clone();
         stores.resolve(&mut told);
-        let services = self.start_services(&stores, &mut ready)?;
+        let mut tell = |text: String| progress.tell(Progress::Store { text: plan.secrets.masked(&text) });
+        let services = self.start_services(&stores, &mut ready, &mut tell)?;
+        let name = plan.secrets.masked(&stores.resolved(&system_name(&plan.system)));
+        progress.tell(Progress::Starting { system: name });
         services.resolve(&mut told);
         let mut shown = plan.system.clone();
         services.resolve(&mut shown);
         record.account.settings(shown.settings);
         let operations = Operations::of(&told, self.options.shipped);
         let begin = Instant::now();
-        let mut system = self.start_system(&stores, &services, &disks)?;
+        let mut system = self.start_system(&stores, &services, &disks, &mut tell)?;
         record.account.services(services.tiers(), system.tier());
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
         let others = self.find_targets(&stores)?;
@@ -202,11 +203,17 @@ impl Experiment {
         &self,
         stores: &Stores,
         ready: &mut Vec<(Instant, String)>,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Services, LabError> {
         let begin = Instant::now();
         let resolve = |service: &mut System| stores.resolve(service);
-        let services =
-            Services::start(&self.plan.services, &self.tier_setup(), &resolve, &|| self.stop_request())?;
+        let services = Services::start(
+            &self.plan.services,
+            &self.tier_setup(),
+            &resolve,
+            &|| self.stop_request(),
+            tell,
+        )?;
         for tier in services.tiers() {
             let text = format!("{} at {} after {:.2?}", tier.name(), tier.url(), begin.elapsed());
             ready.push((Instant::now(), text));
@@ -233,7 +240,13 @@ impl Experiment {
         }
     }
 
-    fn start_system(&self, stores: &Stores, services: &Services, disks: &Disks) -> Result<Running, LabError> {
+    fn start_system(
+        &self,
+        stores: &Stores,
+        services: &Services,
+        disks: &Disks,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Running, LabError> {
         let setup = Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
@@ -248,7 +261,7 @@ impl Experiment {
         services.resolve(&mut system);
         let mut running = match system.tier.is_single() {
             true => Running::start(&system, &setup, &|| self.stop_request())?,
-            false => tier::running(&system, &self.tier_setup(), &|| self.stop_request())?,
+            false => tier::running(&system, &self.tier_setup(), &|| self.stop_request(), tell)?,
         };
         greet_calls_of(&mut running, &self.plan, 0, &system)?;
         if let Some((durability, _)) = stores.driven(&self.plan.system) {
@@ -408,8 +421,11 @@ impl Experiment {
     }
 }
 
-fn system_name(origin: &SystemOrigin) -> String {
-    match origin {
+fn system_name(system: &System) -> String {
+    match &system.origin {
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) if system.tier.name != SYSTEM => {
+            system.tier.name.clone()
+        }
         SystemOrigin::Shipped(name) | SystemOrigin::Url(name) => name.clone(),
         SystemOrigin::Command(command) => {
             let program = command.first().map_or("", String::as_str);
@@ -444,7 +460,8 @@ mod tests {
     #[test]
     fn systems_are_named_for_persons() {
         let command = SystemOrigin::Command(vec!["/usr/bin/python3".into(), "x.py".into()]);
-        assert_eq!(system_name(&command), "python3");
-        assert_eq!(system_name(&SystemOrigin::Shipped("airline".into())), "airline");
+        let of = |origin| System { origin, ..System::default() };
+        assert_eq!(system_name(&of(command)), "python3");
+        assert_eq!(system_name(&of(SystemOrigin::Shipped("airline".into()))), "airline");
     }
 }

@@ -46,6 +46,9 @@ impl Experiment {
         record.account.notes.extend(faults.still_down());
         record.account.notes.extend(figures.notes());
         record.account.notes.extend(watches.notes());
+        for tier in services.tiers().iter().chain(system.tier()) {
+            record.account.notes.extend(tier.taken_out(&self.plan.faults));
+        }
         let maintenance = figures.maintenance(faults.records());
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
         if needs_nodes && self.stop_request() == StopRequest::None {

@@ -34,7 +34,11 @@ fn legend() -> String {
 /// When it was, and what dip it made.
 fn parts(fault: &FaultEvent) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
-    let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
+    // of what has its length in its name nobody need be told when it was over
+    let takes_its_time = matches!(fault.kind.as_str(), "kill" | "stop" | "roll" | "scale");
+    let until = fault.right_us().filter(|_| takes_its_time);
+    let until = until.map_or_else(String::new, |us| format!(", until {}", seconds(us as f64 / 1e6)));
+    let mut parts = vec![format!("at {}{until}", seconds(begin_us as f64 / 1e6))];
     if fault.is_not_put_right() {
         parts.push("not ready again by the end of the load".into());
     }
@@ -149,7 +153,9 @@ mod tests {
         );
         let down = FaultEvent { kind: "kill".into(), dip: None, ..fault.clone() };
         assert_eq!(parts(&down), ["at 12s", "not ready again by the end of the load"]);
-        assert_eq!(parts(&FaultEvent { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
+        assert_eq!(parts(&FaultEvent { ready_us: Some(14_000_000), ..down.clone() }), ["at 12s, until 14s"]);
+        let rolled = FaultEvent { kind: "roll".into(), healed_us: Some(20_100_000), ..down };
+        assert_eq!(parts(&rolled), ["at 12s, until 20.1s"]);
         let never = FaultEvent { fault: "x".into(), ..FaultEvent::default() };
         assert_eq!(parts(&never), ["did not happen"]);
     }

@@ -55,7 +55,7 @@ pub(super) fn read(node: Option<&Node>, there: &There<'_>, load: &Load, reader: 
         let Some((target, fault)) = one(&said, window, reader) else { continue };
         let fault = Fault { target: meant(&fault, there.system), ..fault };
         check_target(target, &fault, there, reader);
-        check_time(said.at.node().unwrap_or(node), &fault, measured, reader);
+        check_time(said.at.node().unwrap_or(node), &fault, there, measured, reader);
         if let Some((other, _)) = faults.iter().find(|(other, _)| fault.overlaps(other)) {
             let message = format!(
                 "this is at the same time as `{other}` at {}; let one be over before the other begins",
@@ -322,7 +322,8 @@ fn check_watched(node: &Node, fault: &Fault, reader: &Reader<'_>) {
     }
 }
 
-fn check_time(at: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_>) {
+fn check_time(at: &Node, fault: &Fault, there: &There<'_>, measured: Duration, reader: &Reader<'_>) {
+    let roll = fault.roll_takes(there.services.iter().chain([there.system]));
     if fault.at >= measured {
         let message = format!(
             "only {} are measured, and faults are due from the beginning of that; give an earlier time",
@@ -331,6 +332,13 @@ fn check_time(at: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_>)
         reader.sink.error(at, message);
     } else if fault.until().is_some_and(|until| until > measured) {
         let message = format!("this is undone when the load ends, after the {} measured", Time(measured));
+        reader.sink.warn(at.position, message);
+    } else if let Some(takes) = roll.filter(|takes| fault.at.saturating_add(*takes) > measured) {
+        let message = format!(
+            "this takes about {}, and the load ends after the {} measured; let it last longer",
+            Time(takes),
+            Time(measured)
+        );
         reader.sink.warn(at.position, message);
     }
 }

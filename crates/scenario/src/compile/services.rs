@@ -114,6 +114,16 @@ impl<'n> Services<'n> {
         Some((system, node))
     }
 
+    /// Tells of services none of which is driven, in a scenario without `system`.
+    pub(super) fn check_driven(&self, system: Option<&Node>, node: Option<&Node>, reader: &Reader<'_>) {
+        if let (None, Some(node), Some((last, _))) = (system, node, self.wanted.last()) {
+            let name = &last.tier.name;
+            let message =
+                format!("nothing says which service requests go to; add `system: {{service: {name}}}`");
+            reader.sink.error(node, message);
+        }
+    }
+
     /// Tells them where the stores are.
     pub(super) fn tell(&mut self, stores: &Stores, reader: &Reader<'_>) {
         self.wanted.iter_mut().for_each(|(service, node)| stores.tell(Some(node), service, reader));

@@ -3,7 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::System;
 use crate::units::{Share, Size, Time};
+
+/// How long it takes until an instance is replaced and a balancer sends requests to it again: nginx counts in whole
+/// seconds.
+pub const ROLL_EACH: Duration = Duration::from_millis(2_500);
 
 /// Something that the lab breaks while the load is on.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,6 +130,13 @@ impl Fault {
             return Some(self.at);
         }
         self.lasts.map(|lasts| self.at + lasts)
+    }
+
+    /// About how long it takes to replace the instances of one of these, where that is what it does.
+    pub fn roll_takes<'s>(&self, mut services: impl Iterator<Item = &'s System>) -> Option<Duration> {
+        let rolls = self.kind == FaultKind::Roll;
+        let service = services.find(|service| rolls && service.tier.name == self.target)?;
+        Some(ROLL_EACH.saturating_mul(u32::try_from(service.tier.instances).unwrap_or(u32::MAX)))
     }
 
     /// Whether two are about the same processes: `cassandra.2` is one of `cassandra`.
