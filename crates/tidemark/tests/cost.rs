@@ -6,7 +6,8 @@ use crate::program::{assert_refused, code, run, stderr, stdout};
 use serde_json::Value;
 
 const SCENARIO: &str = "
-system: {serve: trade}
+services: {shop: {serve: trade}}
+system: {service: shop}
 sessions: {asker: {steps: [{GET: /count}]}}
 load: {users: 1, hold: 2s}
 ";
@@ -34,6 +35,8 @@ fn a_run_has_its_bill_and_shows_it_again() {
     // one m.large for the system: exactly its hour, and 730 of them
     assert_eq!((&bill["whole"]["per_hour"], &bill["whole"]["per_month"]), (&"0.1".into(), &"73".into()));
     assert_eq!(bill["whole"]["per_customer_month"], "0.073");
+    // a service has its own name
+    assert_eq!((&bill["tiers"][0]["tier"], &bill["tiers"][0]["role"]), (&"shop".into(), &"system".into()));
     assert!(fs::read_to_string(at("out/report.html")).unwrap().contains("example, made up"));
 
     // the same again, and with another machine
