@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CHARTS_MAX, ownCells, ownCharts, ownName, ownNumber } from './own-lines';
+import { CHARTS_MAX, ownCells, ownCharts, ownName, ownNumber, ratioCells } from './own-lines';
 import { readRun } from './run';
 
 const ITEMS = { metric: 'cart_items', kind: 'histogram', count: 3, sum: 13, per_s: 3, values: { mean: 4.3333, p50: 4, p90: 7, p99: 7, max: 7 }, no_number: 2, example: '${n}: it has no value' };
@@ -18,6 +18,14 @@ describe('what the scenario measured itself', () => {
     if (!items || !spent) throw new Error('nothing read');
     expect([ownName(items), ...ownCells(items)]).toEqual(['cart_items', '3', '13', '3.00/s', '4.33', '4', '7', '7', '7']);
     expect([ownName(spent), ...ownCells(spent)]).toEqual(['spent (EUR)', '1', '12.5', '12.5/s', '–', '–', '–', '–', '–']);
+  });
+
+  it('has ratios, which are unknown where they are divided by nothing', () => {
+    const { ratios } = readRun(JSON.stringify({ manifest: { summary: { ratios: [
+      { name: 'each', of: ['flights'], per: ['A', 'B'], value: 8.5, as: 'plain' }, { name: 'empty', of: ['empty'], per: ['A'], value: 0.041, as: 'percent' },
+      { name: 'none', of: ['empty'], per: ['C'], value: null, as: 'percent' },
+    ] } } })).manifest.summary;
+    expect(ratios.map((of) => ratioCells(of).join(', ').replace(/\u202f|\u00a0/g, ' '))).toEqual(['each, 8.5, flights, A + B', 'empty, 4.10 %, empty, A', 'none, unknown, empty, C']);
   });
 
   it('has a chart for each metric, up to a bound', () => {

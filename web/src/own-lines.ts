@@ -1,8 +1,8 @@
 /** What is drawn and told of what the scenario measured itself. Pure, tested. */
 
 import type { Line } from './chart';
-import { digits, NOTHING, plain, quantity, rate, tick } from './format';
-import type { OwnMetric, OwnSeries } from './run';
+import { digits, NOTHING, plain, quantity, rate, share, tick } from './format';
+import type { OwnMetric, OwnSeries, Ratio } from './run';
 
 export interface OwnChart {
   title: string;
@@ -22,6 +22,11 @@ export function ownNumber(value: number | null): string {
 }
 
 export const ownName = (of: Pick<OwnMetric, 'metric' | 'unit'>): string => (of.unit === '' ? of.metric : `${of.metric} (${of.unit})`);
+
+/** The cells of a ratio's row. */
+export const ratioCells = ({ name, of, per, value, as }: Ratio): string[] => [
+  name, value === null ? 'unknown' : as === 'percent' ? share(value) : ownNumber(value), of.join(' + '), per.join(' + '),
+];
 
 /** A chart for each metric: the spread of a histogram, the rate of a counter. */
 export function ownCharts(all: readonly OwnSeries[]): OwnChart[] {

@@ -30,13 +30,13 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, groups, ledger, maintenance, metrics, parts: where, slowest, targets } = run.manifest.summary;
+  const { faults, groups, ledger, maintenance, metrics, parts: where, ratios, slowest, targets } = run.manifest.summary;
   const phased = phaseTable(run);
   const byPhase: Part[] = phased ? [{ id: 'phases', title: 'By phase', short: 'Phases', content: phased }] : [];
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
   const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
-  const own: Part[] = metrics.length > 0 ? [{ id: 'own', title: 'Own metrics', short: 'Metrics', content: ownPart(run, line) }] : [];
+  const own: Part[] = metrics.length + ratios.length > 0 ? [{ id: 'own', title: metrics.length > 0 ? 'Own metrics' : 'Ratios', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const told = split(run);
   const watched: Part[] = told.watched.length > 0 ? [{ id: 'watched', title: 'What was watched beside it', short: 'Watched', content: watchedPart(run, line) }] : [];

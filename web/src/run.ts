@@ -101,6 +101,16 @@ export interface OwnMetric {
   example: string;
 }
 
+/** A ratio of what was counted: sums of counters and labels. */
+export interface Ratio {
+  name: string;
+  of: string[];
+  per: string[];
+  /** None where it was divided by 0. */
+  value: number | null;
+  as: 'plain' | 'percent';
+}
+
 export interface ProcessSummary {
   name: string;
   cpu_s: number;
@@ -290,6 +300,8 @@ export interface Summary {
   phases: PhaseFigures[];
   /** What the scenario measured itself; none where it measures nothing. */
   metrics: OwnMetric[];
+  /** None where the scenario asks for none. */
+  ratios: Ratio[];
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
@@ -704,6 +716,10 @@ function readSummary(value: unknown): Summary {
         metric: text(of.metric), kind: kindOf(of.kind), unit: text(of.unit), count: number(of.count), sum: number(of.sum), per_s: number(of.per_s),
         values: latencyOf(of.values), no_number: number(of.no_number), example: text(of.example),
       };
+    }),
+    ratios: list(it.ratios).map((entry) => {
+      const of = object(entry);
+      return { name: text(of.name), of: texts(of.of), per: texts(of.per), value: numberOrNull(of.value), as: of.as === 'percent' ? 'percent' : 'plain' };
     }),
     processes: list(it.processes).map((entry) => {
       const process = object(entry);

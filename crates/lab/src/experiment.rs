@@ -186,6 +186,7 @@ impl Experiment {
         writer.tags(&plan.tags);
         writer.groups(&plan.groups).map_err(written)?;
         writer.own_metrics(&verdict::custom_metrics(plan)).map_err(written)?;
+        writer.ratios(&verdict::ratios(plan));
         let plan_of_mask = Arc::clone(plan);
         writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);

@@ -37,7 +37,7 @@ const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What is set about an instance of ours: when it is to end it keeps idle connections longer than a balancer does, and
 /// before it has started it lets requests wait.
-pub const OF_INSTANCES: [(&str, &str); 2] = [("drain_ms", "1500"), ("accept", "ready")];
+pub const INSTANCE_SETTINGS: [(&str, &str); 2] = [("drain_ms", "1500"), ("accept", "ready")];
 
 /// Where and how a tier is started.
 #[derive(Debug, Clone)]
@@ -202,7 +202,7 @@ impl Tier {
                 let data = setup.run_dir.join("data").join(&name);
                 let mut system = system.clone();
                 if !system.tier.is_single() {
-                    for (name, value) in OF_INSTANCES {
+                    for (name, value) in INSTANCE_SETTINGS {
                         system.settings.entry(name.into()).or_insert_with(|| value.into());
                     }
                 }
@@ -246,7 +246,7 @@ impl Tier {
                 (context.spec(&name, &command)?, ready, None)
             }
             SystemOrigin::Url(_) | SystemOrigin::Unknown => {
-                return Err(LabError::Usage(format!("the service {name} has nothing that is started")));
+                return Err(LabError::Usage(format!("the service {name} needs `serve` or `command`")));
             }
         };
         if self.command.is_empty() {
@@ -425,7 +425,7 @@ impl Tier {
         let _alone = held(&self.changing);
         if self.up() < 2 {
             return Err(LabError::Usage(format!(
-                "{} has one instance, and nobody would answer while it is replaced; scale it to two first",
+                "{} has one instance: it would be down while it is replaced; scale it to two first",
                 self.name()
             )));
         }

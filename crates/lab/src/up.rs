@@ -20,7 +20,7 @@ use crate::tier::{self, Services, Tier};
 use crate::timetable::microseconds;
 
 /// Room for instances of each service of several, for `scale`.
-const INSTANCES_MAX: usize = 16;
+const SCALE_ROOM: usize = 16;
 /// Longest time that an instance is asked how it is.
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// Most of a page of metrics that is read, bytes.
@@ -105,7 +105,7 @@ impl Up {
             cores: Vec::new(),
             keep_data: options.keep_data,
             listen: None,
-            room: INSTANCES_MAX,
+            room: SCALE_ROOM,
             linked: Vec::new(),
         };
         let resolve = |service: &mut System| stores.resolve(service);

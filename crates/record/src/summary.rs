@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::OwnKind;
 pub use crate::distribution::Latency;
 use crate::fault::FaultEvent;
 use crate::maintenance::Maintenance;
 use crate::reason::{Of, Reason};
+use crate::{OwnKind, Ratio};
 
 /// What a run is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -696,6 +696,9 @@ pub struct Summary {
     /// What the scenario measured itself, in its order; absent where it measures nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Own>,
+    /// Ratios of what it counts, in its order; absent where it asks for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.

@@ -16,7 +16,7 @@ use crate::interval::{ErrorExample, LostTime, Outcome, SECOND_US, ThreadInterval
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
-use crate::{Counters, OwnMetric};
+use crate::{Counters, OwnMetric, Ratio};
 use achieved::First;
 
 pub use achieved::Achieved;
@@ -77,6 +77,8 @@ pub struct Totals {
     pub phases: Vec<PhaseTotals>,
     /// What the scenario measured itself within the window, in its order.
     pub own: Vec<OwnTotals>,
+    /// Ratios that the scenario asks for, without their values.
+    ratios: Vec<Ratio>,
     /// Requests that were due within the window, whenever the driver turned to them: measured outcomes and measured
     /// drops, and what an abort left without an end.
     pub offered: u64,
@@ -164,6 +166,7 @@ impl Totals {
             by_group: Vec::new(),
             phases: Vec::new(),
             own: Vec::new(),
+            ratios: Vec::new(),
             offered: 0,
             unmeasured_dropped: 0,
             unanswered_us: BTreeMap::new(),
@@ -208,6 +211,19 @@ impl Totals {
     /// The scenario measures this itself.
     pub fn set_own_metrics(&mut self, metrics: &[OwnMetric]) {
         self.own = metrics.iter().cloned().map(OwnTotals::new).collect();
+    }
+
+    /// The scenario asks for these.
+    pub(crate) fn set_ratios(&mut self, ratios: &[Ratio]) {
+        self.ratios = ratios.to_owned();
+    }
+
+    /// What a counter of the scenario's own came to within the window, or how many good answers of a label came in it: both by
+    /// when they were there, so that they fit together.
+    fn counted(&self, name: &str) -> f64 {
+        let own = self.own.iter().find(|own| own.metric.name == name).map(|own| own.values.sum);
+        let label = || self.labels.iter().position(|label| label == name);
+        own.or_else(|| Some(self.by_label[label()?].good_in_window as f64)).unwrap_or(0.0)
     }
 
     /// Requests go to these targets: a label's to the one of this index. Figures are kept apart where there are several.

@@ -42,6 +42,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     writer.threads(threads);
     writer.groups(&manifest.groups)?;
     writer.own_metrics(&manifest.metrics)?;
+    writer.ratios(&manifest.summary.ratios);
     writer.phases(&manifest.phases, |_| false);
     writer.tags(&manifest.tags());
     let begun = &manifest.summary;
@@ -173,8 +174,8 @@ mod tests {
     use super::*;
     use crate::test_run::{interval, series};
     use crate::{
-        CoreWaits, Counter, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, PhaseCounts, Run, Sample,
-        StoreLook,
+        CoreWaits, Counter, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, PhaseCounts, Ratio, Run,
+        Sample, StoreLook,
     };
 
     /// A run on its way: two threads, three seconds, the last two measured.
@@ -190,6 +191,9 @@ mod tests {
         let metrics = [metric("spent", OwnKind::Histogram), metric("orders", OwnKind::Counter)];
         writer.own_metrics(&metrics).unwrap();
         manifest.metrics = metrics.to_vec();
+        let (of, per) = (vec!["orders".to_owned()], vec!["a".to_owned()]);
+        writer.ratios(&[Ratio { name: "orders each".into(), of, per, ..Ratio::default() }]);
+        manifest.summary.ratios = summarize(writer.totals(), dir).ratios;
         manifest.phases = vec![phase("warm-up", 0, 1, false), phase("hold", 1, 60, true)];
         writer.phases(&manifest.phases, |_| false);
         writer.begun(&manifest).unwrap();

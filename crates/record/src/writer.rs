@@ -19,7 +19,9 @@ use crate::merge::{MergedInterval, Pending};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::{Counters, Event, FaultEvent, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
+use crate::{
+    Counters, Event, FaultEvent, Maintenance, Manifest, OwnMetric, Ratio, Sample, StoreLook, maintenance,
+};
 
 /// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
@@ -93,6 +95,12 @@ impl<'s> RunWriter<'s> {
         self.totals.set_own_metrics(metrics);
         self.tables.set_own_metrics(metrics)?;
         Ok(self)
+    }
+
+    /// The scenario asks for these ratios; their values are made.
+    pub fn ratios(&mut self, ratios: &[Ratio]) -> &mut Self {
+        self.totals.set_ratios(ratios);
+        self
     }
 
     /// These texts by name stand beside the labels.

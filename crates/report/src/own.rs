@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::summary::{Own, Spread, Summary};
-use tidemark_record::{OwnKind, RecordError, Run, StoredOwn};
+use tidemark_record::{OwnKind, Ratio, RatioForm, RecordError, Run, StoredOwn};
 
 use crate::bins::{Axis, RATE_SEEN_MIN_S, Values};
-use crate::units::{compact, three_digits, trim_zeros};
+use crate::units::{compact, percent, three_digits, trim_zeros};
 
 /// Columns behind the metric's name.
 pub(crate) const HEAD: [&str; 8] = ["count", "sum", "per s", "mean", "p50", "p90", "p99", "max"];
@@ -36,6 +36,15 @@ fn number(value: Option<f64>) -> String {
         None => "-".into(),
         Some(value) if value.abs() < 999.5 => trim_zeros(&three_digits(value)).to_owned(),
         Some(value) => compact(value),
+    }
+}
+
+/// What came of a ratio.
+pub(crate) fn ratio(of: &Ratio) -> String {
+    match (of.value, of.form) {
+        (None, _) => "unknown".into(),
+        (Some(value), RatioForm::Percent) => percent(value),
+        (Some(_), RatioForm::Plain) => number(of.value),
     }
 }
 

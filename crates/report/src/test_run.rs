@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{Machine, ObjectiveResult, Phase, SyncLatency};
 use tidemark_record::summary::{Status, SteadyState, Verdict};
 use tidemark_record::{
-    ErrorExample, Event, Manifest, Operation, OperationsWriter, Outcome, OwnKind, OwnMetric, OwnSeries, Run,
-    RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
+    ErrorExample, Event, Manifest, Operation, OperationsWriter, Outcome, OwnKind, OwnMetric, OwnSeries,
+    Ratio, RatioForm, Run, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
 };
 
 fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
@@ -245,6 +245,12 @@ pub(crate) fn measuring() -> (TempDir, Run) {
     let metrics = [metric("cart_items", OwnKind::Histogram, ""), metric("spent", OwnKind::Counter, "EUR")];
     let mut writer = RunWriter::create(dir.path(), &labels, "").unwrap();
     writer.own_metrics(&metrics).unwrap();
+    let ratio = |name: &str, per: &str, form| {
+        let (of, per) = (vec!["spent".to_owned()], vec![per.to_owned()]);
+        Ratio { name: name.into(), of, per, value: None, form }
+    };
+    let plain = ratio("spent for each", "Buy", RatioForm::Plain);
+    writer.ratios(&[plain, ratio("spent of none", "gone", RatioForm::Percent)]);
     let mut one = ThreadInterval::empty(0, 0, 1_000_000);
     one.in_window = true;
     one.series = vec![series(0, Outcome::Ok, true, &[(1_000, 5)])];

@@ -15,6 +15,7 @@ mod limits;
 mod load;
 mod persistence;
 mod rates;
+mod ratios;
 mod requests;
 mod scope;
 mod services;
@@ -83,6 +84,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let load = load::read(root.get("load"), &sessions, base, reader);
     let phases = load.as_ref().map(|load| load.phases.as_slice());
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
+    let ratios = ratios::read(root.get("ratios"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let mut services = services::read(root.get("services"), root.get("stores"), base, reader);
@@ -158,6 +160,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         tags: requests.tags(),
         groups: requests.groups,
         metrics: requests.metrics,
+        ratios,
         requests: requests.plans,
         sessions,
         prepare,

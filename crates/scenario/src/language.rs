@@ -5,6 +5,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::kinds::{self, Bool, Text, Whole, nodes, words};
 use crate::grammar::record::{Kind, record};
 use crate::grammar::{Keys, Rule, Scalar as Plain, Shape};
+use crate::plan::RatioForm;
 use crate::reader::Reader;
 use crate::steps::{AUTH, FOLLOW, HEADERS, STEPS};
 use crate::yaml::Node;
@@ -51,6 +52,8 @@ nodes! {
     pub(crate) Auth = AUTH.shape;
     /// Most redirects that are followed.
     pub(crate) Follow = FOLLOW.shape;
+    /// Counters and labels: one, or several, which are added up.
+    pub(crate) Counts = Either(&[Scalar(Plain::Text), List(&Scalar(Plain::Text), 1)]);
     /// Rows of a feeder.
     pub(crate) Rows = List(&Map(Keys::Name("columns"), &Scalar(Plain::Text)), 1);
 }
@@ -105,6 +108,8 @@ record! {
         "load" (required): Load::SHAPE => "How many users or arriving sessions there are, and for how long.",
         "objectives": List(&OBJECTIVE, 0) =>
             "What decides pass or fail: of the whole run, or after `PHASE:` of that phase.",
+        "ratios": Map(Keys::Text("names of ratios"), &Ratio::SHAPE) =>
+            "Figures of the whole run by name: what some counters or labels came to, for each of others.",
         "verify": Verify::SHAPE => "How everything is read back after the load, and compared with the ledger.",
         "limits": Limits::SHAPE => "Bounds of the load generator.",
         "watch": List(&Watch::SHAPE, 0) =>
@@ -156,6 +161,16 @@ record! {
         objective (required): kinds::Objective = "The bound, like `p99 < 50ms`.",
         abort_early: Bool as "abort early" =
             "End the run as failed as soon as this is unreachable; `false` by default.",
+    }
+}
+
+record! {
+    /// A ratio of what was counted in the measured window.
+    pub(crate) struct Ratio("ratio", "a ratio") {
+        of (required): Counts =
+            "What is divided: a counter of `measure`, or a label for its good answers; of a list the sum.",
+        per (required): Counts = "What it is divided by, the same; where it is 0 the ratio is unknown.",
+        form: RatioForm as "as" = "How it is shown: `plain` (default), or `percent`.",
     }
 }
 

@@ -25,6 +25,7 @@ mod measure;
 mod memcached;
 mod persistence;
 mod proxy;
+mod ratio;
 mod statement;
 mod store;
 mod system;
@@ -51,6 +52,7 @@ pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
+pub use ratio::{Counted, RATIOS_MAX, RatioForm, RatioPlan};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{
@@ -87,6 +89,8 @@ pub struct Plan {
     pub groups: Vec<String>,
     /// What the scenario measures itself, in the order of the file; [`Op::Measure`] names it by index.
     pub metrics: Vec<MetricPlan>,
+    /// Ratios of what it counts, in the order of the file.
+    pub ratios: Vec<RatioPlan>,
     /// Requests; [`Op::Request`] names them by index.
     pub requests: Vec<RequestPlan>,
     /// What virtual users do, by weight.
@@ -145,6 +149,7 @@ impl Plan {
             tags: Vec::new(),
             groups: Vec::new(),
             metrics: Vec::new(),
+            ratios: Vec::new(),
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,

@@ -614,4 +614,14 @@ fn mistakes_with_what_is_measured() {
     let many: Vec<String> = (0..101).map(|n| format!("m{n}: 1")).collect();
     let many = measured(&format!("{{measure: {{{}}}}}", many.join(", ")));
     assert!(many.contains("measures more than 100 metrics"), "{many}");
+    let of = |name: &str| {
+        let steps = "{measure: {items: 1, seen: {counter: 1}, Cart: {counter: 1}}}";
+        with(steps, &format!("errors = 0]\nratios:\n  one: {{of: seen, per: [seen, {name}]}}\n#"))
+    };
+    let told = "7:31: \"Cart\" is a label, and a metric has that name, too; call one of them otherwise";
+    assert_eq!(of("Cart"), told);
+    assert_eq!(of("sen"), "7:31: no counter and no label has the name \"sen\"; did you mean seen?");
+    let told =
+        "7:31: \"items\" is a histogram, and a ratio is of counters and labels; measure it with \"counter\"";
+    assert_eq!(of("items"), told);
 }

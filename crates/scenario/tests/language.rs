@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{
-    About, LoadModel, MetricKind, MetricPlan, Op, Ready, Resolve, Spacing, SystemOrigin, TlsSettings,
-    WhenMissing,
+    About, Counted, LoadModel, MetricKind, MetricPlan, Op, RatioForm, RatioPlan, Ready, Resolve, Spacing,
+    SystemOrigin, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::{Plan, check_text, load_text};
 
@@ -659,9 +659,13 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
           items: {histogram: 'n: ${n}', unit: pcs}";
     let text = format!(
         "sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n\
-         objectives: [items p99 < 20 pcs, seen count < 10, 'GET /cart p99 < 1s']\n"
+         objectives: [items p99 < 20 pcs, seen count < 10, 'GET /cart p99 < 1s']\n\
+         ratios:\n  seen each: {{of: seen, per: [GET /cart, GET /again], as: percent}}\n"
     );
     let plan = plan(&text);
+    let (of, per) = (vec![Counted::Counter(0)], vec![Counted::Label(0), Counted::Label(1)]);
+    let ratio = RatioPlan { name: "seen each".into(), of, per, form: RatioForm::Percent };
+    assert_eq!(plan.ratios, [ratio]);
     let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: "pcs".into() };
     assert_eq!(plan.metrics, [metric("seen", MetricKind::Counter), metric("items", MetricKind::Histogram)]);
     let ops = plan.sessions[0].ops.iter().map(|op| match op {

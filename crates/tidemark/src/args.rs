@@ -224,7 +224,7 @@ pub struct ServeArguments {
     #[arg(value_name = "SYSTEM")]
     pub system: String,
     /// Address and port; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080", value_parser = address)]
     pub listen: SocketAddr,
     /// Where its data is stored; without it, in a temporary directory that is removed at the end
     #[arg(long, value_name = "DIR")]
@@ -297,7 +297,7 @@ pub struct UiArguments {
     #[arg(value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
     pub folder: PathBuf,
     /// Address and port; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9470")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9470", value_parser = address)]
     pub listen: SocketAddr,
     /// A name of this machine under which it may be asked, beside localhost and addresses (repeatable)
     #[arg(long = "host", value_name = "NAME")]
@@ -469,6 +469,11 @@ impl RunArguments {
                       one rate, which becomes the highest of them";
         range.constant().map(Some).ok_or_else(|| Failure::usage(reason))
     }
+}
+
+/// Where something listens.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, as in 127.0.0.1:8080".to_owned())
 }
 
 /// `KEY=VALUE`.

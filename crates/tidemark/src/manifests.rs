@@ -188,7 +188,7 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// A word as Kubernetes and Compose take it, which put variables in place of `$`.
-fn without_variables(word: &str) -> String {
+fn escape_dollars(word: &str) -> String {
     word.replace('$', "$$")
 }
 
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(taken.len(), 1, "{word}");
             assert_eq!(taken[0].replace("%%", "%").replace("$$", "$"), word);
             // with no variable in it the same words come back in a container
-            assert_eq!(without_variables(word).replace("$$", "$"), word);
+            assert_eq!(escape_dollars(word).replace("$$", "$"), word);
         }
         assert_eq!(systemd::quoted("a b$c%d"), "\"a b$$c%%d\"");
     }

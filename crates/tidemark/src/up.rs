@@ -20,7 +20,7 @@ use tidemark_lab::{EXIT_INVALID, EXIT_PASS, LabError};
 use tidemark_report::units::bytes;
 use tidemark_scenario::Experiment;
 
-use crate::args::key_value;
+use crate::args::{address, key_value};
 use crate::failure::Failure;
 use crate::output::{self, OwnDir};
 use crate::scenario;
@@ -53,7 +53,7 @@ pub struct UpArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     settings: Vec<(String, String)>,
     /// Where the system is reached [default: a free port of 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Where data and logs are kept [default: a temporary folder that is removed at the end]
     #[arg(long, value_name = "DIR")]
@@ -61,7 +61,8 @@ pub struct UpArguments {
     /// What `roll` and `scale` call it [default: the name of the scenario]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Print a line of JSON for each state of all processes, once a second, instead of a table
+    /// Print a line of JSON for each state of all processes, once a second, instead of a table; the first is
+    /// {"listening": "http://ADDRESS"}
     #[arg(long)]
     json: bool,
 }
@@ -107,7 +108,7 @@ fn service_and_number(text: &str) -> Result<(String, usize), String> {
     let parts = text.split_once('=').and_then(|(name, count)| Some((name, count.parse().ok()?)));
     match parts {
         Some((name, count)) if !name.is_empty() && count > 0 => Ok((name.to_owned(), count)),
-        _ => Err("write SERVICE=N, as in web=5".into()),
+        _ => Err("write SERVICE=N with a number from 1 on, as in web=5".into()),
     }
 }
 
@@ -165,7 +166,10 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     };
     let mut tell = |text: String| output::remark(&text);
     let mut up = Up::start(&plan, &options, &stop_request, &mut tell)?;
-    output::print(&format!("listening {}\n", up.url()))?;
+    output::print(&match arguments.json {
+        true => format!("{}\n", serde_json::json!({"listening": up.url()})),
+        false => format!("listening {}\n", up.url()),
+    })?;
     let tiers: Vec<Arc<Tier>> = up.tiers().cloned().collect();
     let over = Arc::new(AtomicBool::new(false));
     let taking = orders.take(tiers, Arc::clone(&over))?;
@@ -407,7 +411,7 @@ impl Order {
                     None => tiers.iter().filter(|tier| tier.up() > 1).collect(),
                 };
                 if wanted.is_empty() {
-                    let reason = "no service has several instances, and nobody would answer while one is replaced; scale one to two first";
+                    let reason = "no service has several instances: each would be down while it is replaced; scale one to two first";
                     return Err(LabError::Usage(reason.into()));
                 }
                 if let Some(tier) = wanted.iter().find(|tier| !settings.is_empty() && !tier.is_shipped()) {

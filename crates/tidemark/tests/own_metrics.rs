@@ -18,6 +18,9 @@ sessions:
       - measure: {words: 'code ${status}'}
 load: {users: 1, hold: 1s}
 objectives: [code p99 = 200, code count > 0, logins rate > 0/s, code max < 100, words count = 0]
+ratios:
+  points each: {of: logins, per: [Login]}
+  half: {of: Login, per: logins, as: percent}
 ";
 
 #[test]
@@ -35,6 +38,11 @@ fn they_are_in_every_report_and_objectives_are_held_against_them() {
     }
     assert_eq!((&logins["kind"], &logins["unit"]), (&"counter".into(), &"points".into()));
     assert_eq!(logins["sum"].as_f64(), Some(2.0 * count as f64));
+    let ratios = serde_json::json!([
+        {"name": "points each", "of": ["logins"], "per": ["Login"], "value": 2.0, "as": "plain"},
+        {"name": "half", "of": ["Login"], "per": ["logins"], "value": 0.5, "as": "percent"},
+    ]);
+    assert_eq!(summary["ratios"], ratios);
     assert_eq!(words["count"], 0);
     assert!(words["no_number"].as_u64().unwrap() > 0, "{words}");
     let told = "words: ";
@@ -64,9 +72,10 @@ fn they_are_in_every_report_and_objectives_are_held_against_them() {
     let output = run(folder.path(), &report);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(again["metrics"], summary["metrics"]);
+    assert_eq!((&again["metrics"], &again["ratios"]), (&summary["metrics"], &ratios));
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("a.md").contains("| logins (points) |"), "{}", read("a.md"));
+    assert!(read("a.md").contains("| half | 50.0% | Login | logins |"), "{}", read("a.md"));
     assert!(read("a.csv").lines().next().unwrap().contains("own_code_p99"), "{}", read("a.csv"));
     assert!(read("a.html").contains("\"metric\":\"logins\""));
     assert!(folder.path().join("out/metrics.parquet").is_file());
@@ -79,6 +88,6 @@ fn a_scenario_that_measures_nothing_has_nothing_of_it() {
     fs::write(folder.path().join("a.yaml"), text).unwrap();
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert!(summary.get("metrics").is_none(), "{summary}");
+    assert!(summary.get("metrics").is_none() && summary.get("ratios").is_none(), "{summary}");
     assert!(!folder.path().join("out/metrics.parquet").exists());
 }

@@ -5,9 +5,11 @@
 //! what it would be were each 0.
 
 use tidemark_record::manifest::{ObjectiveResult, Undecided};
-use tidemark_record::{OwnKind, OwnMetric, OwnTotals, rank};
-use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Comparison, CustomFigure, MetricKind, MetricPlan, Objective};
+use tidemark_record::{OwnKind, OwnMetric, OwnTotals, Ratio, RatioForm, rank};
+use tidemark_scenario::plan::{
+    Comparison, Counted, CustomFigure, MetricKind, MetricPlan, Objective, RatioPlan,
+};
+use tidemark_scenario::{Plan, plan};
 
 use crate::few;
 use crate::figure::Measured;
@@ -25,6 +27,25 @@ pub fn custom_metrics(plan: &Plan) -> Vec<OwnMetric> {
         unit: metric.unit.clone(),
     };
     plan.metrics.iter().map(metric).collect()
+}
+
+/// The ratios that the scenario asks for, as a run records them.
+pub fn ratios(plan: &Plan) -> Vec<Ratio> {
+    let name = |counted: &Counted| match *counted {
+        Counted::Counter(metric) => plan.metrics[usize::from(metric)].name.clone(),
+        Counted::Label(label) => plan.labels[usize::from(label)].clone(),
+    };
+    let ratio = |ratio: &RatioPlan| Ratio {
+        name: ratio.name.clone(),
+        of: ratio.of.iter().map(name).collect(),
+        per: ratio.per.iter().map(name).collect(),
+        value: None,
+        form: match ratio.form {
+            plan::RatioForm::Plain => RatioForm::Plain,
+            plan::RatioForm::Percent => RatioForm::Percent,
+        },
+    };
+    plan.ratios.iter().map(ratio).collect()
 }
 
 /// What became of an objective on a figure of the metric of this index.

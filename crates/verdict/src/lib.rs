@@ -79,7 +79,7 @@ use tidemark_scenario::Plan;
 use crate::silence::Outage;
 use crate::unreachable::Unreachable;
 
-pub use custom::custom_metrics;
+pub use custom::{custom_metrics, ratios};
 pub use driver::driver_limits;
 pub use judge::judge;
 pub use labels::{labels_of_failures, labels_of_the_load};

@@ -84,11 +84,17 @@ impl App {
         let clock = airline.clock.clone();
         let here = || Keeper::new(opened.sessions(), clock.clone(), airline.session_ms, airline.sessions_max);
         let timings = Arc::new(Timings::new("airline_store_seconds", help, "op", OPS));
-        let days = (airline.days, airline.clock.now_ms());
+        let now_ms = airline.clock.now_ms();
         App {
             logins: auth.map_or_else(|| Logins::Here(here()), Logins::Auth),
             store: opened.stores(),
-            flights: Flights::new(opened.flights(), days, airline.flight_cache, timings.clone()),
+            flights: Flights::new(
+                opened.flights(),
+                airline.days,
+                now_ms,
+                airline.flight_cache,
+                timings.clone(),
+            ),
             opened,
             nests_flights: airline.nests_flights,
             clock,

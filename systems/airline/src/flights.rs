@@ -31,18 +31,17 @@ pub(crate) struct CacheSettings {
 
 /// The flights on offer.
 pub(crate) struct Flights {
-    place: Place,
+    source: Source,
     cache: Option<FlightCache>,
 }
 
-enum Place {
+enum Source {
     /// Computed by this process.
-    Here(Timetable),
-    /// In a store.
-    Kept(Kept),
+    Computed(Timetable),
+    Stored(Stored),
 }
 
-struct Kept {
+struct Stored {
     store: Arc<dyn FlightStore>,
     days: i32,
     /// The first day of the window.
@@ -57,20 +56,21 @@ impl Flights {
     /// `store` has them, if any.
     pub(crate) fn new(
         store: Option<Arc<dyn FlightStore>>,
-        (days, now_ms): (u32, i64),
+        days: u32,
+        now_ms: i64,
         cache: CacheSettings,
         timings: Arc<Timings>,
     ) -> Self {
         let entries = cache.entries.unwrap_or(if store.is_some() { ENTRIES } else { 0 });
-        let place = match store {
-            None => Place::Here(Timetable::new(days, now_ms)),
+        let source = match store {
+            None => Source::Computed(Timetable::new(days, now_ms)),
             Some(store) => {
                 let today = AtomicI32::new(day_of(now_ms));
-                Place::Kept(Kept { store, days: days as i32, today, timings })
+                Source::Stored(Stored { store, days: days as i32, today, timings })
             }
         };
         let cache = NonZeroUsize::new(entries).map(|entries| FlightCache::new(entries, cache.age_max));
-        Flights { place, cache }
+        Flights { source, cache }
     }
 
     pub(crate) fn cache(&self) -> Option<&FlightCache> {
@@ -79,8 +79,8 @@ impl Flights {
 
     /// Stores those flights on offer that the store does not have yet, and forgets what is cached.
     pub(crate) async fn load(&self) -> Result<(), StoreError> {
-        if let Place::Kept(kept) = &self.place {
-            kept.load(kept.today()).await?;
+        if let Source::Stored(stored) = &self.source {
+            stored.load(stored.today()).await?;
         }
         if let Some(cache) = &self.cache {
             cache.clear();
@@ -91,14 +91,14 @@ impl Flights {
     /// Moves the window to the day of `now_ms`, if that is later; a store gets the new days first. Forgets what is cached
     /// for too long.
     pub(crate) async fn follow(&self, now_ms: i64) {
-        match &self.place {
-            Place::Here(timetable) => timetable.follow(now_ms),
-            Place::Kept(kept) => {
+        match &self.source {
+            Source::Computed(timetable) => timetable.follow(now_ms),
+            Source::Stored(stored) => {
                 let today = day_of(now_ms);
-                if today > kept.today() {
-                    match kept.load(today).await {
+                if today > stored.today() {
+                    match stored.load(today).await {
                         Ok(()) => {
-                            kept.today.fetch_max(today, Ordering::AcqRel);
+                            stored.today.fetch_max(today, Ordering::AcqRel);
                             self.cache.iter().for_each(FlightCache::clear);
                             tracing::info!(today, "the timetable has moved to a new day");
                         }
@@ -120,13 +120,13 @@ impl Flights {
         to: &str,
         day: i32,
     ) -> Result<(), Refusal> {
+        if !self.is_on_offer(day) {
+            return Ok(());
+        }
         let query = || Query::of(from, to, day);
         let Some((cache, query)) = self.cache.as_ref().and_then(|cache| Some((cache, query()?))) else {
             return self.read_on(out, from, to, day).await;
         };
-        if !self.is_on_offer(day) {
-            return Ok(());
-        }
         let now = Instant::now();
         match cache.get(query, now) {
             Ok(flights) => out.extend_from_slice(&flights),
@@ -140,22 +140,19 @@ impl Flights {
     }
 
     fn is_on_offer(&self, day: i32) -> bool {
-        match &self.place {
-            Place::Here(timetable) => timetable.is_on_offer(day),
-            Place::Kept(kept) => kept.window().contains(&day),
+        match &self.source {
+            Source::Computed(timetable) => timetable.is_on_offer(day),
+            Source::Stored(stored) => stored.window().contains(&day),
         }
     }
 
     async fn read_on(&self, out: &mut BytesMut, from: &str, to: &str, day: i32) -> Result<(), Refusal> {
-        match &self.place {
-            Place::Here(timetable) => {
+        match &self.source {
+            Source::Computed(timetable) => {
                 let number = Segments::all().between(from, to);
                 write_all(out, number.and_then(|number| timetable.flight(number, day)).into_iter());
             }
-            Place::Kept(kept) if kept.window().contains(&day) => {
-                kept.write(out, from, to, day..day + 1).await?
-            }
-            Place::Kept(_) => {}
+            Source::Stored(stored) => stored.write(out, from, to, day..day + 1).await?,
         }
         Ok(())
     }
@@ -167,40 +164,40 @@ impl Flights {
         from: &str,
         to: &str,
     ) -> Result<(), Refusal> {
-        match &self.place {
-            Place::Here(timetable) => {
+        match &self.source {
+            Source::Computed(timetable) => {
                 let number = Segments::all().between(from, to);
                 write_all(out, number.into_iter().flat_map(|number| timetable.flights_of(number)));
             }
-            Place::Kept(kept) => kept.write(out, from, to, kept.window()).await?,
+            Source::Stored(stored) => stored.write(out, from, to, stored.window()).await?,
         }
         Ok(())
     }
 
     /// Those of these flights that can be booked now.
     pub(crate) async fn bookable(&self, ids: &[u128]) -> Result<Vec<Bookable>, Refusal> {
-        match &self.place {
-            Place::Here(timetable) => {
+        match &self.source {
+            Source::Computed(timetable) => {
                 let segments = Segments::all().list();
                 let key = |id| timetable.bookable(id).map(|key| usize::from(key.segment));
                 Ok(ids.iter().filter_map(|&id| Some((id, segments[key(id)?].id.as_str().into()))).collect())
             }
-            Place::Kept(kept) => {
-                let Range { start, end } = kept.window();
+            Source::Stored(stored) => {
+                let Range { start, end } = stored.window();
                 let window = departures(start - LATE_DAYS..end);
-                let found = kept.find(ids).await?;
+                let found = stored.find(ids).await?;
                 let can_be = found.into_iter().filter(|flight| window.contains(&flight.departure_ms));
-                Ok(can_be.map(|flight| (flight.id, flight.route.id.clone())).collect())
+                Ok(can_be.map(|flight| (flight.id, flight.segment.id.clone())).collect())
             }
         }
     }
 
     /// The JSON of flights by id, on offer or not, in the order of `ids`; none for what is no flight's id.
     pub(crate) async fn whole(&self, ids: &[u128]) -> Result<Vec<Option<Bytes>>, Refusal> {
-        match &self.place {
-            Place::Here(timetable) => Ok(ids.iter().map(|&id| timetable.whole(id)).collect()),
-            Place::Kept(kept) => {
-                let found = kept.find(ids).await?;
+        match &self.source {
+            Source::Computed(timetable) => Ok(ids.iter().map(|&id| timetable.whole(id)).collect()),
+            Source::Stored(stored) => {
+                let found = stored.find(ids).await?;
                 let flight = |id: &u128| found.iter().find(|flight| flight.id == *id);
                 let written = |flight: &Flight| {
                     let mut text = String::new();
@@ -214,22 +211,22 @@ impl Flights {
 
     /// How many flights are on offer.
     pub(crate) async fn count(&self) -> Result<u64, StoreError> {
-        match &self.place {
-            Place::Here(timetable) => Ok(timetable.count()),
-            Place::Kept(kept) => kept.store.count(departures(kept.window())).await,
+        match &self.source {
+            Source::Computed(timetable) => Ok(timetable.count()),
+            Source::Stored(stored) => stored.store.count(departures(stored.window())).await,
         }
     }
 
     /// How many segments are flown.
     pub(crate) async fn count_segments(&self) -> Result<u64, StoreError> {
-        match &self.place {
-            Place::Here(_) => Ok(SEGMENTS_LEN as u64),
-            Place::Kept(kept) => kept.store.routes().await,
+        match &self.source {
+            Source::Computed(_) => Ok(SEGMENTS_LEN as u64),
+            Source::Stored(stored) => stored.store.count_segments().await,
         }
     }
 }
 
-impl Kept {
+impl Stored {
     fn today(&self) -> i32 {
         self.today.load(Ordering::Acquire)
     }
@@ -315,7 +312,7 @@ mod tests {
 
         fn between<'a>(&'a self, from: &'a str, to: &'a str, times: Range<i64>) -> Answer<'a, Vec<Flight>> {
             let is_asked = |flight: &&Flight| {
-                (&*flight.route.origin, &*flight.route.destination) == (from, to)
+                (&*flight.segment.origin, &*flight.segment.destination) == (from, to)
                     && times.contains(&flight.departure_ms)
             };
             Answer::ready(Ok(self.flights.lock().iter().filter(is_asked).cloned().collect()))
@@ -332,7 +329,7 @@ mod tests {
             Answer::ready(Ok(inside.count() as u64))
         }
 
-        fn routes(&self) -> Answer<'_, u64> {
+        fn count_segments(&self) -> Answer<'_, u64> {
             Answer::ready(Ok(0))
         }
     }
@@ -342,7 +339,7 @@ mod tests {
     fn flights(store: Option<Arc<dyn FlightStore>>, entries: usize) -> Flights {
         let cache = CacheSettings { entries: Some(entries), age_max: Duration::from_secs(60) };
         let timings = Timings::new("x_seconds", "x", "op", crate::app::OPS);
-        Flights::new(store, (3, NOON), cache, Arc::new(timings))
+        Flights::new(store, 3, NOON, cache, Arc::new(timings))
     }
 
     async fn on(flights: &Flights, day: i32) -> String {
@@ -354,24 +351,24 @@ mod tests {
     #[tokio::test]
     async fn a_store_has_the_flights_of_a_new_day_before_they_are_on_offer() {
         let store = Arc::new(Listed::default());
-        let (kept, computed) = (flights(Some(store.clone()), 10), flights(None, 0));
-        kept.load().await.unwrap();
+        let (stored, computed) = (flights(Some(store.clone()), 10), flights(None, 0));
+        stored.load().await.unwrap();
         for day in 19_999..20_004 {
-            assert_eq!(on(&kept, day).await, on(&computed, day).await, "{day}");
+            assert_eq!(on(&stored, day).await, on(&computed, day).await, "{day}");
         }
-        assert!(on(&kept, 20_002).await.contains("AA280") && on(&kept, 20_003).await.is_empty());
+        assert!(on(&stored, 20_002).await.contains("AA280") && on(&stored, 20_003).await.is_empty());
 
         // while it is away, all stays as it is
         store.is_away.store(true, Ordering::Relaxed);
-        kept.follow(NOON + DAY_MS).await;
-        assert!(!on(&kept, 20_000).await.is_empty() && on(&kept, 20_003).await.is_empty());
+        stored.follow(NOON + DAY_MS).await;
+        assert!(!on(&stored, 20_000).await.is_empty() && on(&stored, 20_003).await.is_empty());
         store.is_away.store(false, Ordering::Relaxed);
-        kept.follow(NOON + DAY_MS).await;
+        stored.follow(NOON + DAY_MS).await;
         computed.follow(NOON + DAY_MS).await;
         for day in 19_999..20_005 {
-            assert_eq!(on(&kept, day).await, on(&computed, day).await, "{day}");
+            assert_eq!(on(&stored, day).await, on(&computed, day).await, "{day}");
         }
-        assert_eq!(kept.count().await.unwrap(), computed.count().await.unwrap());
+        assert_eq!(stored.count().await.unwrap(), computed.count().await.unwrap());
 
         // bookable until a day after, and whole for ever
         let ids: Vec<u128> = [20_000, 20_003]
@@ -380,11 +377,11 @@ mod tests {
             .chain([7])
             .collect();
         for now_ms in [NOON + DAY_MS, NOON + 2 * DAY_MS] {
-            kept.follow(now_ms).await;
+            stored.follow(now_ms).await;
             computed.follow(now_ms).await;
-            assert_eq!(kept.bookable(&ids).await.unwrap(), computed.bookable(&ids).await.unwrap());
-            assert_eq!(kept.whole(&ids).await.unwrap(), computed.whole(&ids).await.unwrap());
+            assert_eq!(stored.bookable(&ids).await.unwrap(), computed.bookable(&ids).await.unwrap());
+            assert_eq!(stored.whole(&ids).await.unwrap(), computed.whole(&ids).await.unwrap());
         }
-        assert_eq!(kept.bookable(&ids).await.unwrap().len(), 1);
+        assert_eq!(stored.bookable(&ids).await.unwrap().len(), 1);
     }
 }

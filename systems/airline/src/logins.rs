@@ -162,7 +162,7 @@ fn unavailable(error: CallError) -> Refusal {
 }
 
 fn unreadable(what: &dyn std::fmt::Display) -> Refusal {
-    tracing::debug!(%what, "the auth service answered what is none of its answers");
+    tracing::debug!(%what, "the auth service sent an unreadable answer");
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the auth service does not answer as it should")
 }
 

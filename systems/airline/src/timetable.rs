@@ -7,12 +7,13 @@
 //!
 //! Every flight's JSON is written once, when its day enters the window; a query copies it.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use tidemark_store::flights::{Flight, Route};
+use tidemark_store::flights::{self, Flight};
 
 use crate::flight_id::FlightKey;
 use crate::segments::{SEGMENTS_LEN, Segment, Segments};
@@ -152,8 +153,9 @@ pub(crate) fn flights_on(day: i32) -> impl Iterator<Item = Flight> + Send {
         let Segment { id, origin, destination, miles } = segment;
         let (departure_ms, arrival_ms) = times(*miles, day);
         let (origin, destination) = ((*origin).into(), (*destination).into());
-        let route = Arc::new(Route { id: id.as_str().into(), origin, destination, miles: *miles });
-        Flight { id: FlightKey { segment: number, day }.id(), route, departure_ms, arrival_ms }
+        let segment =
+            Arc::new(flights::Segment { id: id.as_str().into(), origin, destination, miles: *miles });
+        Flight { id: FlightKey { segment: number, day }.id(), segment, departure_ms, arrival_ms }
     })
 }
 
@@ -171,9 +173,20 @@ fn write_flight(text: &mut String, number: usize, segment: &Segment, day: i32) {
 
 /// Writes the JSON of a flight that a store has.
 pub(crate) fn write_stored(text: &mut String, flight: &Flight) {
-    let Flight { id, route, departure_ms, arrival_ms } = flight;
-    let Route { id: segment_id, origin, destination, miles } = &**route;
-    write_json(text, *id, (segment_id, origin, destination, *miles), (*departure_ms, *arrival_ms));
+    let Flight { id, segment, departure_ms, arrival_ms } = flight;
+    let flights::Segment { id: segment_id, origin, destination, miles } = &**segment;
+    // others may have written the rows
+    let [segment_id, origin, destination] = [segment_id, origin, destination].map(|word| escaped(word));
+    write_json(text, *id, (&segment_id, &origin, &destination, *miles), (*departure_ms, *arrival_ms));
+}
+
+/// A text as it stands between the quotes of JSON.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return text.into();
+    }
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned().into()
 }
 
 fn write_json(
@@ -183,7 +196,7 @@ fn write_json(
     (departure_ms, arrival_ms): (i64, i64),
 ) {
     let id = uuid::Uuid::from_u128(id);
-    // Writing to a string does not fail. Nothing in here needs escaping.
+    // Writing to a string does not fail.
     let _ = write!(
         text,
         "{{\"_id\":\"{id}\",\"id\":\"{id}\",\"flightSegmentId\":\"{segment_id}\",\
@@ -201,6 +214,16 @@ mod tests {
     use super::*;
 
     const NOON: i64 = 20_000 * DAY_MS + DAY_MS / 2;
+
+    #[test]
+    fn what_others_have_written_into_the_tables_is_escaped() {
+        let mut flight = flights_on(20_000).next().unwrap();
+        flight.segment = Arc::new(flights::Segment { id: "A\"\\\n1".into(), ..(*flight.segment).clone() });
+        let mut text = String::new();
+        write_stored(&mut text, &flight);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["flightSegment"]["_id"], "A\"\\\n1");
+    }
 
     #[test]
     fn a_flight_has_all_its_fields() {

@@ -166,11 +166,6 @@ impl Breaker {
         self.state
     }
 
-    /// What it was made with.
-    pub fn options(&self) -> &BreakerOptions {
-        &self.options
-    }
-
     /// Whether a call may begin now.
     pub fn admit(&mut self, now_ms: u64) -> Admission {
         let has_slept = now_ms.saturating_sub(self.opened_ms) >= self.options.sleep_ms;

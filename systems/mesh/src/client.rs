@@ -21,6 +21,8 @@ use crate::peak::Peak;
 
 /// A call is begun at most so often.
 const ATTEMPTS_MAX: usize = 4;
+/// A connection must be made in this part of a call's time, so that there is time for another instance.
+const CONNECT_SHARE: u32 = 4;
 /// Retries are at most this share of the calls of the last [`RETRY_WINDOW`], beside a few each second in any case.
 const RETRY_SHARE: f32 = 0.2;
 const RETRIES_PER_S: u32 = 10;
@@ -72,12 +74,12 @@ pub enum Method {
     Get,
     /// Makes something new each time, so it is tried again only where nothing was done, for certain.
     Post,
-    /// Removes; twice is as once.
+    /// Removes; idempotent.
     Delete,
 }
 
 impl Method {
-    fn is_repeatable(self) -> bool {
+    fn is_idempotent(self) -> bool {
         self != Method::Post
     }
 
@@ -98,7 +100,7 @@ pub enum CallError {
     #[error("the breaker of {0} is open: the service has failed too often; it is tried again soon")]
     ShortCircuited(&'static str),
     /// Too many calls are under way.
-    #[error("{0} calls are under way, as many as may be; raise the setting pool, or try again later")]
+    #[error("{0} calls are in flight, the limit; raise the setting pool, or try again later")]
     Rejected(usize),
     /// No answer came in time.
     #[error("no answer within {0:?}")]
@@ -300,7 +302,7 @@ impl Client {
             let is_late = matches!(error, CallError::Timeout(_));
             last = Some(error);
             tried.push(addr);
-            if is_late || !(method.is_repeatable() || not_done) || !self.budget.withdraw() {
+            if is_late || !(method.is_idempotent() || not_done) || !self.budget.withdraw() {
                 break;
             }
         }
@@ -344,6 +346,7 @@ impl Client {
         deadline: Instant,
     ) -> Result<Reply, Failed> {
         let addr = instance.addr;
+        let left = deadline.saturating_duration_since(Instant::now());
         let _under_way = UnderWay::begin(&instance);
         let lost = |not_done| Failed { error: CallError::Lost(addr), not_done };
         let Some(answer) = self.send(method, path, &instance, deadline) else { return Err(lost(true)) };
@@ -364,7 +367,10 @@ impl Client {
             // the connection's task has ended without a word, which it does not
             Ok(Err(_)) => Err(lost(false)),
             Err(_) => {
-                instance.is_bad(self.now_ms());
+                // it is not to blame where others had used up the time
+                if left >= self.options.timeout / 2 {
+                    instance.is_bad(self.now_ms());
+                }
                 Err(Failed { error: CallError::Timeout(self.options.timeout), not_done: false })
             }
         }
@@ -421,7 +427,7 @@ impl Client {
         }
         slot.retain(|link| link.connection.waiting().is_some());
         let timeout = self.options.timeout;
-        let connection = Connection::open(instance.addr, timeout, timeout * 2);
+        let connection = Connection::open(instance.addr, timeout / CONNECT_SHARE, timeout * 2);
         slot.push(Link { addr: instance.addr, is_for_reads, connection: connection.clone() });
         connection
     }

@@ -34,7 +34,7 @@ pub enum RegistryError {
         status: u16,
     },
     /// Its answer cannot be read.
-    #[error("the registry at {place} answered what is none of its answers: {reason}")]
+    #[error("the registry at {place} sent an unreadable answer: {reason}")]
     Unreadable {
         /// Where it is.
         place: String,

@@ -31,12 +31,12 @@
 //! # How it is made
 //!
 //! Each worker thread has connections of its own to each instance, on its own event loop, so a call crosses no threads.
-//! Reads are pipelined: all that are made in one turn leave in one write, and so their answers come. A write has a
-//! connection to itself, so nothing waits until it is on a disk.
+//! Reads are pipelined: all that are made in one turn leave in one write, and so their answers come. A write has its own
+//! connection, up to 32 for each thread and instance; beyond that, writes share. A read never waits behind a write.
 //!
 //! The budget of retries is tower's (`TpsBudget`). The choice of an instance, the breaker, hedging and the bound on calls
 //! are our own: tower's balancer owns its connections and hands out one at a time, behind a lock that all threads would
-//! share, and each of the others is some ten lines here.
+//! share.
 //!
 //! # What holds
 //!

@@ -105,7 +105,7 @@ impl Member {
             let Standing::Registered(registration, ticket) = before else { return false };
             match self.registry.leave(&registration, &ticket).await {
                 Ok(()) => tracing::info!(service = self.service, id = registration.id(), "left the registry"),
-                Err(error) => tracing::warn!(%error, "the registry does not know that this instance goes"),
+                Err(error) => tracing::warn!(%error, "the instance could not be deregistered"),
             }
             true
         };

@@ -81,6 +81,20 @@ fn nothing_waits_behind_a_write() {
     }
 }
 
+/// All 80 are answered, over 32 connections.
+#[test]
+fn beyond_the_connections_writes_share_them() {
+    let toy = Toy::start(|stream, _, path, _| {
+        std::thread::sleep(Duration::from_millis(20));
+        say(stream, path, "")
+    });
+    let client = Client::new(options(&[toy.addr]));
+    for (number, result) in at_once(&client, Method::Post, 80).into_iter().enumerate() {
+        assert_eq!(result, Ok(format!("/{number}")));
+    }
+    assert_eq!((toy.requests(), toy.connections()), (80, 32));
+}
+
 /// Each third answer is late. Whoever has an answer has the right one.
 #[test]
 fn a_late_answer_is_nobody_elses() {
@@ -150,6 +164,37 @@ fn an_instance_that_is_away_is_passed_over() {
     assert_eq!(at_once(&nobody, Method::Get, 1), [Err(CallError::NoInstance("toy".into()))]);
     let nobody = Client::new(options(&[away]));
     assert_eq!(at_once(&nobody, Method::Get, 1), [Err(CallError::Lost(away))]);
+}
+
+/// An address whose connections are never made: the backlog of its listener is full.
+fn black_hole() -> (SocketAddr, impl Sized) {
+    use socket2::{Domain, SockAddr, Socket, Type};
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
+    listener.listen(0).unwrap();
+    let addr = listener.local_addr().unwrap().as_socket().unwrap();
+    let fill: Vec<Socket> = (0..3)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let _ = socket.connect(&addr.into());
+            socket
+        })
+        .collect();
+    (addr, (listener, fill))
+}
+
+#[test]
+fn a_connection_that_is_not_made_leaves_time_for_another_instance() {
+    let (hole, _filled) = black_hole();
+    let toy = Toy::start(|stream, _, path, _| say(stream, path, ""));
+    let timeout = Duration::from_secs(8);
+    for method in [Method::Post, Method::Get] {
+        let client = Client::new(ClientOptions { timeout, ..options(&[hole, toy.addr]) });
+        for result in at_once(&client, method, 10) {
+            assert!(result.is_ok(), "{result:?}");
+        }
+    }
 }
 
 #[test]

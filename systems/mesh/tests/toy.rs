@@ -14,6 +14,7 @@ pub enum Then {
 pub struct Toy {
     pub addr: SocketAddr,
     pub requests: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Toy {
@@ -21,15 +22,25 @@ impl Toy {
     /// process ends.
     pub fn start(answer: impl Fn(&mut TcpStream, &str, &str, usize) -> Then + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let toy = Toy { addr: listener.local_addr().unwrap(), requests: Arc::default() };
+        let toy = Toy {
+            addr: listener.local_addr().unwrap(),
+            requests: Arc::default(),
+            connections: Arc::default(),
+        };
         let (answer, requests) = (Arc::new(answer), toy.requests.clone());
+        let connections = toy.connections.clone();
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
+                connections.fetch_add(1, Ordering::SeqCst);
                 let (answer, requests) = (answer.clone(), requests.clone());
                 std::thread::spawn(move || serve(stream, &*answer, &requests));
             }
         });
         toy
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub fn requests(&self) -> usize {

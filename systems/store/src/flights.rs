@@ -1,13 +1,13 @@
-//! Flights: which are on offer, by route and by id.
+//! Flights: which are on offer, by segment and by id.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::answer::Answer;
 
-/// A route that is flown.
+/// A segment that is flown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct Segment {
     /// For example `AA280`.
     pub id: Arc<str>,
     /// IATA code of the origin.
@@ -18,13 +18,13 @@ pub struct Route {
     pub miles: u32,
 }
 
-/// A route flown once.
+/// A segment flown once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flight {
     /// A UUID as a number.
     pub id: u128,
     /// What is flown.
-    pub route: Arc<Route>,
+    pub segment: Arc<Segment>,
     /// Departure, milliseconds since 1970.
     pub departure_ms: i64,
     /// Arrival, milliseconds since 1970.
@@ -33,7 +33,7 @@ pub struct Flight {
 
 /// Which flights there are.
 pub trait Flights: Send + Sync {
-    /// Stores those flights that are not there yet, and their routes; tells how many. Not one atomic write: after an
+    /// Stores those flights that are not there yet, and their segments; tells how many. Not one atomic write: after an
     /// error some are stored.
     fn put_missing<'a>(&'a self, flights: Box<dyn Iterator<Item = Flight> + Send + 'a>) -> Answer<'a, u64>;
 
@@ -51,6 +51,6 @@ pub trait Flights: Send + Sync {
     /// How many depart in a time (milliseconds since 1970).
     fn count(&self, departure_ms: Range<i64>) -> Answer<'_, u64>;
 
-    /// How many routes there are.
-    fn routes(&self) -> Answer<'_, u64>;
+    /// How many segments there are.
+    fn count_segments(&self) -> Answer<'_, u64>;
 }

@@ -66,6 +66,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         phases: totals.phases.iter().filter_map(|phase| phase.summary(totals)).collect(),
         groups: totals.groups.iter().zip(&totals.by_group).map(group).collect(),
         metrics: totals.own.iter().map(|of| of.summary(measured_s)).collect(),
+        ratios: totals.ratios.iter().map(|of| of.told(|name| totals.counted(name))).collect(),
         processes: totals.processes(),
         driver: driver(totals),
         ledger: None,

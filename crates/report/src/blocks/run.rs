@@ -53,6 +53,7 @@ fn of(run: &Run, detail: Option<Vec<Block>>) -> Vec<Block> {
     blocks.extend(tables::labels(summary));
     blocks.extend(tables::groups(summary));
     blocks.extend(tables::own_metrics(summary));
+    blocks.extend(tables::ratios(summary));
     blocks.extend(errors(manifest));
     blocks.extend(faults::faults(summary));
     blocks.extend(maintenance::maintenance(summary));

@@ -68,3 +68,12 @@ pub(super) fn own_metrics(summary: &Summary) -> Vec<Block> {
     }
     shown("Own metrics", table)
 }
+
+/// Ratios of what the scenario counted.
+pub(super) fn ratios(summary: &Summary) -> Vec<Block> {
+    let mut table = Table::new(["", "ratio", "of", "per"]).dispensable(&["of", "per"]).whole_names();
+    for of in &summary.ratios {
+        table.row(&of.name, [own::ratio(of), of.of.join(" + "), of.per.join(" + ")].map(Cell::from));
+    }
+    shown("Ratios", table)
+}

@@ -447,7 +447,7 @@ fn what_the_scenario_measured_itself_has_a_table() {
     let table: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| *line != "Own metrics")
-        .take(4)
+        .take(9)
         .map(|line| line.split_whitespace().collect())
         .collect();
     let told = [
@@ -455,6 +455,11 @@ fn what_the_scenario_measured_itself_has_a_table() {
         "count sum per s mean p50 max no number",
         "cart_items 3 13 3 4.33 4 7 2",
         "spent (EUR) 1 12.5 12.5 - - - 0",
+        "",
+        "Ratios",
+        "ratio of per",
+        "spent for each 2.5 spent Buy",
+        "spent of none unknown spent gone",
     ];
     assert_eq!(table.iter().map(|words| words.join(" ")).collect::<Vec<_>>(), told, "{text}");
     let json: serde_json::Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
@@ -465,6 +470,8 @@ fn what_the_scenario_measured_itself_has_a_table() {
     );
     assert_eq!(items["example"], "${n}: it has no value");
     assert_eq!((&spent["unit"], &spent["sum"], &spent["per_s"]), (&"EUR".into(), &12.5.into(), &12.5.into()));
+    let values = [&json["ratios"][0]["value"], &json["ratios"][1]["value"]];
+    assert_eq!(values, [&2.5.into(), &serde_json::Value::Null], "{json}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::kubernetes::{DATA, PORT, USER, VOLUME};
 use super::parts::{Deployment, Part};
-use super::{File, IMAGE, document, systemd, without_variables};
+use super::{File, IMAGE, document, escape_dollars, systemd};
 use crate::failure::Failure;
 
 /// Where the variables with what is secret are.
@@ -45,7 +45,7 @@ pub fn files(deployment: &Deployment, image: Option<&str>) -> Result<Vec<File>, 
 fn service(deployment: &Deployment, part: &Part, image: Option<&str>) -> Value {
     let addresses = |part: &str| vec![format!("{part}:{PORT}")];
     let words = part.words(deployment.name, format!("0.0.0.0:{PORT}"), DATA, &addresses);
-    let command: Vec<String> = words.iter().map(|word| without_variables(word)).collect();
+    let command: Vec<String> = words.iter().map(|word| escape_dollars(word)).collect();
     let features: Vec<&str> = FEATURES.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     let build = json!({
         "context": "${TIDEMARK_SOURCE:-../..}", "dockerfile": "Containerfile",

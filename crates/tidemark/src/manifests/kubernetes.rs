@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::parts::{Deployment, Part};
-use super::{File, document, without_variables};
+use super::{File, document, escape_dollars};
 use crate::failure::Failure;
 
 /// Where every instance listens.
@@ -15,7 +15,7 @@ pub const DATA: &str = "/work/data";
 /// The volume that this folder is in.
 pub const VOLUME: &str = "/work";
 /// How long an instance that is to end still takes requests, while others are told not to send any.
-const LEAVE_S: u64 = 5;
+const PRE_STOP_S: u64 = 5;
 /// How often it is asked whether it is ready, and whether it is alive.
 const READY_EVERY_S: u64 = 2;
 const ALIVE_EVERY_S: u64 = 10;
@@ -136,7 +136,7 @@ fn pod(deployment: &Deployment, part: &Part, image: &str) -> Value {
         "serviceAccountName": part.name,
         "automountServiceAccountToken": false,
         "enableServiceLinks": false,
-        "terminationGracePeriodSeconds": LEAVE_S + part.stops_within_s,
+        "terminationGracePeriodSeconds": PRE_STOP_S + part.stops_within_s,
         "topologySpreadConstraints": if part.can_grow { spread } else { Value::Null },
         "securityContext": {
             "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
@@ -149,7 +149,7 @@ fn pod(deployment: &Deployment, part: &Part, image: &str) -> Value {
 fn container(deployment: &Deployment, part: &Part, image: &str) -> Value {
     let addresses = |part: &str| vec![format!("{part}:{PORT}")];
     let words = part.words(deployment.name, format!("0.0.0.0:{PORT}"), DATA, &addresses);
-    let args: Vec<String> = words.iter().map(|word| without_variables(word)).collect();
+    let args: Vec<String> = words.iter().map(|word| escape_dollars(word)).collect();
     let env: Vec<Value> = part.secrets.iter().map(|(_, variable)| {
         json!({"name": variable, "valueFrom": {"secretKeyRef": {"name": deployment.name, "key": variable}}})
     }).collect();
@@ -170,7 +170,7 @@ fn container(deployment: &Deployment, part: &Part, image: &str) -> Value {
         "readinessProbe": probe("/health", READY_EVERY_S, 2),
         // answered also while a store is away, or it ends: no reason to start it again
         "livenessProbe": probe("/metrics", ALIVE_EVERY_S, 6),
-        "lifecycle": {"preStop": {"sleep": {"seconds": LEAVE_S}}},
+        "lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP_S}}},
         "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},

@@ -5,7 +5,7 @@ use std::mem::take;
 use std::path::Path;
 
 use tidemark_lab::system::ShippedCommand;
-use tidemark_lab::tier::{OF_INSTANCES, service_fact};
+use tidemark_lab::tier::{INSTANCE_SETTINGS, service_fact};
 use tidemark_scenario::plan::{Product, SYSTEM_TARGET, StoreOrigin, System, SystemOrigin};
 use tidemark_scenario::secrets::{is_secret, password_in};
 use tidemark_scenario::{
@@ -19,7 +19,7 @@ use crate::scenario::{load, nearest_or_all};
 use crate::{settings, systems};
 
 /// What one that ends does beside answering what it has: it leaves its registry and closes its stores.
-const LEAVE_S: u64 = 10;
+const CLEAN_UP_S: u64 = 10;
 /// Settings, beside those of stores, that are addresses.
 const ADDRESSES: [&str; 3] = ["auth", "data", "registry"];
 
@@ -212,7 +212,7 @@ impl Part {
 
     /// Takes those of the settings given that it has, and leaves out those that are as they are anyway.
     fn take(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
-        let [(drain, usual), _] = OF_INSTANCES;
+        let [(drain, usual), _] = INSTANCE_SETTINGS;
         self.system.settings.entry(drain.into()).or_insert_with(|| usual.into());
         for (name, value) in given {
             if !self.takes(name) {
@@ -261,7 +261,7 @@ impl Part {
         let is_embedded = self.serves.settings.iter().any(|setting| self.value(setting) == "embedded");
         self.can_grow = !uses_directory && !is_embedded && self.serves.name != systems::REGISTRY;
         let limits = Limits::read(&Settings::new(self.serves.settings, &somewhere)).map_err(wrong)?;
-        self.stops_within_s = (limits.drain + limits.stop_deadline).as_secs() + LEAVE_S;
+        self.stops_within_s = (limits.drain + limits.stop_deadline).as_secs() + CLEAN_UP_S;
         Ok(())
     }
 

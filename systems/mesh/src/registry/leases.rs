@@ -91,7 +91,7 @@ impl Leases {
         let app = app.to_uppercase();
         let is_known = self.apps.get(&app).is_some_and(|instances| instances.contains_key(&id));
         if !is_known && self.count >= self.max {
-            return Err(Refused::Full(format!("{} instances are registered, as many as may be", self.max)));
+            return Err(Refused::Full(format!("{} instances are registered, the limit", self.max)));
         }
         let lease_s = instance["leaseInfo"]["durationInSecs"].as_u64().unwrap_or(LEASE_S);
         let lease_ms = lease_s.clamp(1, LEASE_S_MAX) * 1000;

@@ -40,7 +40,7 @@ const PERCENTILES: [(&str, f64); 9] = [
 pub(super) async fn begin(State(client): State<Arc<Client>>) -> Response<Body> {
     if client.streams.fetch_add(1, Ordering::Relaxed) >= STREAMS_MAX {
         client.streams.fetch_sub(1, Ordering::Relaxed);
-        let text = format!("{STREAMS_MAX} event streams are open, as many as may be; close one");
+        let text = format!("{STREAMS_MAX} event streams are open, the limit; close one");
         return reason(StatusCode::SERVICE_UNAVAILABLE, &text);
     }
     let mut ticks = interval(EVERY);

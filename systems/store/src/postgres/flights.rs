@@ -10,7 +10,7 @@ use super::airline::Do;
 use super::{Postgres, roles::malformed};
 use crate::answer::Answer;
 use crate::error::StoreError;
-use crate::flights::{Flight, Flights, Route};
+use crate::flights::{Flight, Flights, Segment};
 
 /// Flights in one statement of [`Flights::put_missing`].
 const FLIGHTS_PER_STATEMENT: usize = 1024;
@@ -20,19 +20,19 @@ impl Postgres {
         fn column<'a, T>(flights: &'a [Flight], field: impl Fn(&'a Flight) -> T) -> Vec<T> {
             flights.iter().map(field).collect()
         }
-        let routes = column(flights, |flight| &*flight.route.id);
+        let segments = column(flights, |flight| &*flight.segment.id);
         let (origins, destinations, miles) = (
-            column(flights, |flight| &*flight.route.origin),
-            column(flights, |flight| &*flight.route.destination),
-            column(flights, |flight| i64::from(flight.route.miles)),
+            column(flights, |flight| &*flight.segment.origin),
+            column(flights, |flight| &*flight.segment.destination),
+            column(flights, |flight| i64::from(flight.segment.miles)),
         );
-        self.change(Do::RoutePutMissing, &[&routes, &origins, &destinations, &miles]).await?;
+        self.change(Do::RoutePutMissing, &[&segments, &origins, &destinations, &miles]).await?;
         let (ids, departures, arrivals) = (
             column(flights, |flight| Uuid::from_u128(flight.id)),
             column(flights, |flight| flight.departure_ms),
             column(flights, |flight| flight.arrival_ms),
         );
-        self.change(Do::FlightPutMissing, &[&ids, &routes, &departures, &arrivals]).await
+        self.change(Do::FlightPutMissing, &[&ids, &segments, &departures, &arrivals]).await
     }
 }
 
@@ -90,7 +90,7 @@ impl Flights for Postgres {
         })
     }
 
-    fn routes(&self) -> Answer<'_, u64> {
+    fn count_segments(&self) -> Answer<'_, u64> {
         Answer::boxed(self.count_of(Do::RouteCount))
     }
 }
@@ -102,7 +102,7 @@ fn flight(row: &Row) -> Result<Flight, tokio_postgres::Error> {
         id: row.try_get::<_, Uuid>(0)?.as_u128(),
         departure_ms: row.try_get(1)?,
         arrival_ms: row.try_get(2)?,
-        route: Arc::new(Route {
+        segment: Arc::new(Segment {
             id: text(3)?,
             origin: text(4)?,
             destination: text(5)?,
