@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidemark_scenario::units::{
-    Rate, Share, Size, Time, parse_count, parse_duration, parse_rate, parse_share, parse_size,
+    Rate, Share, Size, Time, parse_count, parse_decimal, parse_duration, parse_rate, parse_share,
+    parse_size,
 };
 
 /// Equal but for what showing three digits behind the point loses.
@@ -29,4 +30,7 @@ fuzz_target!(|text: &str| {
         same(share, parse_share(&Share(share).to_string()).expect("what is shown is read"), 1e-9);
     }
     let _ = parse_count(text);
+    if let Ok(amount) = parse_decimal(text) {
+        assert_eq!(parse_decimal(&amount.to_string()), Ok(amount));
+    }
 });

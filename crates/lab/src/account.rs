@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Service, Store, System, Target, Watched, digest};
-use tidemark_record::{Counter, Counters, NotFound, Outcome, Summary, Totals};
+use tidemark_record::{Counter, Counters, NotFound, Outcome, SYSTEM, Summary, Totals};
 use tidemark_scenario::Plan;
 
 use crate::run_options::RunOptions;
@@ -84,6 +84,7 @@ impl Account {
             stores: Vec::new(),
             watched: Vec::new(),
             system: System {
+                service: Some(&plan.system.tier.name).filter(|name| *name != SYSTEM).cloned(),
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
                 ..System::default()

@@ -22,9 +22,9 @@ const DIGITS: usize = 3;
 pub struct Amount(u128);
 
 impl Amount {
-    /// An amount of so many billionths.
-    pub fn of_nano(nano: u64) -> Amount {
-        Amount(nano.into())
+    /// A whole amount.
+    pub const fn whole(amount: u64) -> Amount {
+        Amount(amount as u128 * ONE)
     }
 
     /// In billionths.
@@ -80,15 +80,13 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Amount, String> {
-        let wrong = || format!("\"{text}\" is not an amount; write it like 0.0416, with 9 decimals at most");
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_digits(whole) || !is_digits(fraction) || fraction.len() > DECIMALS {
-            return Err(wrong());
+            return Err(format!("\"{text}\" is not a number like 0.0416, with 9 decimals at most"));
         }
-        let nano: u128 = format!("{fraction:0<9}").parse().map_err(|_| wrong())?;
-        let whole: u128 = whole.parse().map_err(|_| wrong())?;
-        whole.checked_mul(ONE).and_then(|whole| whole.checked_add(nano)).map(Amount).ok_or_else(wrong)
+        let nano = format!("{whole}{fraction:0<DECIMALS$}").parse();
+        nano.map(Amount).map_err(|_| format!("{text} is too large"))
     }
 }
 

@@ -53,6 +53,9 @@ pub struct SyncLatency {
 pub struct System {
     /// Its name, or the URL that was driven.
     pub name: String,
+    /// The service of the scenario that it is; absent where it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Where it was driven.
     pub url: String,
     /// The one address that connections were made to: `127.0.0.1:9080`, `[::1]:80`, `unix:/run/system.sock`.

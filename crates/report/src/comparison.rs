@@ -25,6 +25,7 @@ use tidemark_record::{
     merge_merged, new_merged,
 };
 
+use crate::cost::NamedBill;
 use crate::json::schema_of;
 use crate::page::curve;
 use crate::statistics::LEAST;
@@ -56,6 +57,9 @@ pub struct Compared {
     pub stopped: Option<String>,
     /// Where it is.
     pub run_dir: String,
+    /// With `--prices`: what each side costs; absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bills: Vec<NamedBill>,
 }
 
 /// One part of a comparison.
@@ -207,6 +211,7 @@ impl Compared {
             left_out: runs.comparison.left_out.clone(),
             stopped: runs.comparison.stopped.clone(),
             run_dir: runs.dir.display().to_string(),
+            bills: Vec::new(),
         })
     }
 

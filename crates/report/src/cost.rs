@@ -94,8 +94,8 @@ impl Rate {
         })
     }
 
-    fn at_cpu(self, hour: Amount, tier: &Tier, kind: &MachineKind) -> Option<Price> {
-        self.price(hour, us(tier.cpu_s), self.window_us * u128::from(kind.cores))
+    fn at_cpu(self, tier: &Tier, kind: &MachineKind) -> Option<Price> {
+        self.price(kind.hour, us(tier.cpu_s), self.window_us * u128::from(kind.cores))
     }
 }
 
@@ -114,7 +114,6 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
     for tier in &usage.tiers {
         let found = place(tier, usage, prices);
         let of = found.as_ref().ok();
-        let hour = of.map(|of| Amount::of_nano(of.kind.hour_nano));
         tiers.push(TierBill {
             tier: tier.name.clone(),
             role: tier.role,
@@ -124,8 +123,8 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
             rss_bytes_max: tier.rss_bytes_max,
             machine: of.map(|of| of.name.to_owned()),
             machines: of.map(|of| of.machines),
-            at_cpu: of.zip(hour).and_then(|(of, hour)| rate.at_cpu(hour, tier, of.kind)),
-            whole: of.zip(hour).and_then(|(of, hour)| rate.price(hour, of.machines.into(), 1)),
+            at_cpu: of.and_then(|of| rate.at_cpu(tier, of.kind)),
+            whole: of.and_then(|of| rate.price(of.kind.hour, of.machines.into(), 1)),
         });
         match found {
             Ok(of) => {
@@ -151,19 +150,19 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
         let prices: Vec<Price> = tiers.iter().filter(|of| of.role != Role::Driver).filter_map(of).collect();
         (!prices.is_empty()).then(|| prices.into_iter().sum())
     };
-    let mut other = |what: &str, hour: fn(&MachineKind) -> Option<u64>| {
+    let mut other = |what: &str, hour: fn(&MachineKind) -> Option<Amount>| {
         let without: Vec<&str> =
             placed.iter().filter(|of| hour(of.kind).is_none()).map(|of| of.name).collect();
         if let Some(name) = without.first() {
             notes.push(format!("no {what} price: {name} has none"));
             return None;
         }
-        let price = |of: &Placed<'_>| rate.price(Amount::of_nano(hour(of.kind)?), of.machines.into(), 1);
+        let price = |of: &Placed<'_>| rate.price(hour(of.kind)?, of.machines.into(), 1);
         let prices: Option<Vec<Price>> = placed.iter().map(price).collect();
         prices.filter(|prices| !prices.is_empty()).map(|prices| prices.into_iter().sum())
     };
-    let reserved = other("reserved", |kind| kind.reserved_hour_nano);
-    let spot = other("spot", |kind| kind.spot_hour_nano);
+    let reserved = other("reserved", |kind| kind.reserved_hour);
+    let spot = other("spot", |kind| kind.spot_hour);
     let energy = energy(&placed, rate, prices, &mut notes);
     Bill {
         currency: prices.currency.clone(),
@@ -211,7 +210,7 @@ fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed
 
 /// Watts are reckoned as prices: a watt is a watt-hour each hour.
 fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<String>) -> Option<Energy> {
-    let knows = |of: &Placed<'_>| of.kind.core_watts_nano.is_some();
+    let knows = |of: &Placed<'_>| of.kind.core_watts.is_some();
     if !placed.iter().any(knows) {
         return None;
     }
@@ -219,22 +218,19 @@ fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<St
         notes.push(format!("no energy: {} has no core_watts", of.name));
         return None;
     }
-    let busy = |of: &Placed<'_>| {
-        rate.price(Amount::of_nano(of.kind.core_watts_nano?), us(of.tier.cpu_s), rate.window_us)
-    };
-    let idle = |of: &Placed<'_>| rate.price(Amount::of_nano(of.kind.idle_watts_nano?), of.machines.into(), 1);
+    let busy = |of: &Placed<'_>| rate.price(of.kind.core_watts?, us(of.tier.cpu_s), rate.window_us);
+    let idle = |of: &Placed<'_>| rate.price(of.kind.idle_watts?, of.machines.into(), 1);
     let all = |of: &dyn Fn(&Placed<'_>) -> Option<Price>| -> Option<Price> {
         placed.iter().map(of).collect::<Option<Vec<Price>>>().map(|prices| prices.into_iter().sum())
     };
     let at_cpu_wh = all(&busy)?;
     let whole_wh = all(&idle).map(|idle| [at_cpu_wh, idle].into_iter().sum());
-    if let Some(of) = placed.iter().find(|of| of.kind.idle_watts_nano.is_none()) {
+    if let Some(of) = placed.iter().find(|of| of.kind.idle_watts.is_none()) {
         notes.push(format!("no energy of whole machines: {} has no idle_watts", of.name));
     }
     let cost = |wh: Price| {
-        let kwh = prices.kwh_nano?;
-        // watt-hours in billionths, times a kilowatt-hour's price in billionths
-        let of = |wh: Amount| wh.part(kwh.into(), 1_000_000_000_000).unwrap_or_default();
+        let kwh = prices.kwh?;
+        let of = |wh: Amount| wh.part(kwh.nano(), Amount::whole(1_000).nano()).unwrap_or_default();
         Some(Price {
             per_million: wh.per_million.map(of),
             per_hour: of(wh.per_hour),

@@ -12,6 +12,7 @@ use tidemark_record::summary::Status;
 
 use crate::blocks::{self, Bar, Block, Cell, Level, Link, Table, value, word};
 use crate::comparison::{Claim, Claims, change, range, title};
+use crate::cost::NamedBill;
 use crate::history::{History, Line, Trend};
 use crate::jmeter::Figures;
 use crate::text::steers;
@@ -51,15 +52,18 @@ pub fn history(history: &History) -> String {
     render("history", &blocks::history(history))
 }
 
-/// The page of a search for a limit, which stands in this directory.
-pub fn limit(searches: &Searches, dir: &Path) -> String {
-    limit_linked(searches, dir, false, &|_| None)
+/// The page of a search for a limit, which stands in this directory, with what the limit costs, where that is known.
+pub fn limit(searches: &Searches, dir: &Path, bills: &[NamedBill]) -> String {
+    render(&limit_title(searches), &blocks::limit(searches, dir, bills))
 }
 
-/// The same with links to the pages of its trials; of a search that goes on right now it says so.
+/// The page with links to the pages of its trials; of a search that goes on right now it says so.
 pub fn limit_linked(searches: &Searches, dir: &Path, goes_on: bool, link: Link<'_>) -> String {
-    let title = format!("limit: {}", searches.name);
-    render(&title, &blocks::limit_linked(searches, dir, goes_on, link))
+    render(&limit_title(searches), &blocks::limit_linked(searches, dir, goes_on, link))
+}
+
+fn limit_title(searches: &Searches) -> String {
+    format!("limit: {}", searches.name)
 }
 
 /// The page of what JMeter wrote.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tidemark_record::bill::Amount;
 use tidemark_wire::json;
 
 use crate::diagnostic::did_you_mean;
@@ -204,8 +205,8 @@ impl Reader<'_> {
         }
     }
 
-    /// An exact number, in billionths.
-    pub(crate) fn decimal(&self, node: &Node) -> Option<u64> {
+    /// An exact number.
+    pub(crate) fn decimal(&self, node: &Node) -> Option<Amount> {
         self.parsed(node, units::parse_decimal)
     }
 

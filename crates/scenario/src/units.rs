@@ -14,6 +14,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use tidemark_record::bill::Amount;
+
 /// Longest time that is accepted: a year, so that no sum of times overflows.
 const TIME_MAX: Duration = Duration::from_secs(366 * 86_400);
 
@@ -208,26 +210,16 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     if count >= COUNT_END { Err(error(text, COUNT, "it is too large")) } else { Ok(count.round() as u64) }
 }
 
-/// Largest number with decimals, in whole ones.
-const DECIMAL_MAX: u64 = 1_000_000;
+/// Largest number with decimals.
+const DECIMAL_MAX: Amount = Amount::whole(1_000_000);
 
-/// An exact number like `0.0416`, in billionths, at most a million.
+/// Reads an exact number like `0.0416`, at most a million.
 ///
 /// # Errors
 /// Where the text is none, with an example of one.
-pub fn parse_decimal(text: &str) -> Result<u64, String> {
-    let number = text.trim();
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_digits(whole) || !is_digits(fraction) || fraction.len() > 9 {
-        return Err(format!("\"{text}\" is not a number like 0.0416, with 9 decimals at most"));
-    }
-    let whole: u64 = whole.parse().unwrap_or(u64::MAX);
-    let fraction: u64 = format!("{fraction:0<9}").parse().unwrap_or(0);
-    if whole > DECIMAL_MAX || (whole == DECIMAL_MAX && fraction > 0) {
-        return Err(format!("{number} is larger than {DECIMAL_MAX}"));
-    }
-    Ok(whole * 1_000_000_000 + fraction)
+pub fn parse_decimal(text: &str) -> Result<Amount, String> {
+    let amount: Amount = text.trim().parse()?;
+    if amount > DECIMAL_MAX { Err(format!("{amount} is larger than {DECIMAL_MAX}")) } else { Ok(amount) }
 }
 
 /// Beyond all whole numbers that are read: the first of which not every digit would be kept.

@@ -1,13 +1,23 @@
-//! Whatever the text, the answer is a plan or what is wrong with it.
+//! Whatever the text, the answer is a plan, or prices, or what is wrong with it.
 
 use std::path::Path;
 
 use proptest::prelude::*;
-use tidemark_scenario::{check_text, shipped};
+use tidemark_scenario::prices::{EXAMPLE, Prices};
+use tidemark_scenario::{Diagnostics, check_text, shipped};
 
 fn try_it(text: &str) {
     let (plan, diagnostics) = check_text("t.yaml", text, Path::new("/nonexistent"), &[]);
     assert_eq!(plan.is_none(), diagnostics.has_errors());
+    check_lines(text, &diagnostics);
+    if let Err(diagnostics) = Prices::parse("p.yaml", text) {
+        assert!(diagnostics.has_errors());
+        check_lines(text, &diagnostics);
+    }
+}
+
+/// That each mistake is told with a line that is there.
+fn check_lines(text: &str, diagnostics: &Diagnostics) {
     let _ = diagnostics.to_string();
     let line_ends = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
     for item in diagnostics.items() {
@@ -16,9 +26,11 @@ fn try_it(text: &str) {
 }
 
 /// Pieces that scenarios are made of, so that arbitrary texts get somewhere.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 43] = [
     "sessions:",
     "load:",
+    "machines:",
+    "hour: ",
     "steps:",
     "- ",
     "GET: ",
@@ -53,6 +65,7 @@ const PIECES: [&str; 40] = [
     "json: ",
     "not ",
     "-",
+    "0.1",
     "$.a[0]",
     "extract:",
     "\r\n",
@@ -87,8 +100,10 @@ proptest! {
     }
 
     #[test]
-    fn the_airline_with_a_stretch_replaced(at in 0.0..1.0f64, length in 0usize..40, piece in 0..PIECES.len()) {
-        let text = shipped("airline").unwrap();
+    fn what_is_right_with_a_stretch_replaced(
+        of in 0usize..2, at in 0.0..1.0f64, length in 0usize..40, piece in 0..PIECES.len(),
+    ) {
+        let text = [shipped("airline").unwrap(), EXAMPLE][of];
         let boundary = |mut at: usize| { while !text.is_char_boundary(at) { at -= 1; } at };
         let start = boundary((at * text.len() as f64) as usize);
         let end = boundary((start + length).min(text.len()));

@@ -28,14 +28,15 @@ use args::CompareArguments;
 /// `tidemark compare`: holds runs that are there against each other, or has sides run in turn.
 pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     arguments.check()?;
+    let prices = arguments.prices.read()?;
     match &arguments.what[..] {
-        [one] if arguments.has_sides() => fresh::compare(one, arguments),
+        [one] if arguments.has_sides() => fresh::compare(one, &prices, arguments),
         [one] => match stored::comparison(one)? {
             Some(dir) => {
                 check_stored(arguments)?;
-                stored::show(&dir, arguments)
+                stored::show(&dir, &prices, arguments)
             }
-            None => fresh::compare(one, arguments),
+            None => fresh::compare(one, &prices, arguments),
         },
         _ if arguments.has_sides() => Err(Failure::usage(
             "--vs, --command, --url, --revision and --baseline are for one scenario, and these are several; runs that are there are \
@@ -43,7 +44,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
         )),
         sides => {
             check_stored(arguments)?;
-            stored::compare(sides, arguments)
+            stored::compare(sides, &prices, arguments)
         }
     }
 }
@@ -62,6 +63,7 @@ fn check_stored(arguments: &CompareArguments) -> Result<(), Failure> {
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
     check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
     let rate = arguments.constant_rate()?;
+    let prices = arguments.prices.read()?;
     for side in &mut comparison.sides {
         side.plan
             .override_load(None, arguments.duration)
@@ -90,7 +92,8 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         Ok::<_, Failure>(one.finished)
     })?;
     sinks.remark();
-    let (figures, runs) = open(&compared.dir)?;
+    let (mut figures, runs) = open(&compared.dir)?;
+    figures.bills = prices.bills_now(&compared.dir);
     outcomes.add(show(&figures, &arguments.results, arguments.quiet));
     outcomes.add(write(&figures, &runs, &compared.dir.join(carry_out::PAGE)));
     outcomes.all().map(|()| exit_status(compared.exit_status, figures.status()))
@@ -113,10 +116,12 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         None => arguments.results.any_but_json(),
     };
     check(of_one_run.or(arguments.latency.then_some("--latency")))?;
+    let bills = arguments.prices.read()?.bills_of(dir)?;
     if record.in_rounds.is_some() {
-        return shown::report(dir, &record, arguments);
+        return shown::report(dir, &record, bills, arguments);
     }
-    let (figures, runs) = open(dir)?;
+    let (mut figures, runs) = open(dir)?;
+    figures.bills = bills;
     let mut outcomes = Outcomes::default();
     outcomes.add(match &arguments.html {
         Some(page) if results::is_stdout(page) => {

@@ -1,11 +1,14 @@
 //! `tidemark cost`, and `--prices` of other verbs: what runs cost.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Search, Searches};
-use tidemark_record::{ComparisonFile, Manifest, Part, RUNS_DIR, Run, limit as file, resolve};
+use tidemark_record::bill::Bill;
+use tidemark_record::{ComparisonFile, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve};
+use tidemark_report::comparison::{Side, SideRun};
 use tidemark_report::cost::{Costs, NamedBill, bill, tier_names};
 use tidemark_report::limit::level_text;
 use tidemark_report::{blocks, markdown, text};
@@ -65,25 +68,77 @@ pub struct PriceArguments {
 }
 
 impl PriceArguments {
-    /// The prices, where there is a file; machines stand where the command line has them.
+    /// Reads the price file, where one is given; machines stand where the command line has them.
     ///
     /// # Errors
     /// What is wrong with the file, or a kind of machine that is not in it.
-    pub fn read(&self) -> Result<Option<Prices>, Failure> {
-        let Some(file) = &self.prices else { return Ok(None) };
+    pub fn read(&self) -> Result<Pricing<'_>, Failure> {
+        let Some(file) = &self.prices else { return Ok(Pricing { asked: self, prices: None }) };
         let mut prices = Prices::read(file).map_err(|wrong| Failure::usage(wrong.to_string()))?;
         for (tier, machine) in &self.machines {
             let wrong = |reason| Failure::usage(format!("--machine {tier}={machine}: {reason}"));
             prices.place(tier, machine).map_err(wrong)?;
         }
-        Ok(Some(prices))
+        Ok(Pricing { asked: self, prices: Some(prices) })
+    }
+}
+
+/// What bills are made with. Without a price file there is none.
+pub struct Pricing<'a> {
+    asked: &'a PriceArguments,
+    prices: Option<Prices>,
+}
+
+impl Pricing<'_> {
+    /// The bill of a run.
+    pub fn bill(&self, run: &Manifest) -> Option<Bill> {
+        self.of(&[run], self.unknown(&[run]))
     }
 
-    /// What is wrong with tiers that `--machine` names, where these runs do not have them.
-    fn unknown<'a>(&self, runs: impl IntoIterator<Item = &'a Manifest>) -> Option<String> {
-        let names = tier_names(runs);
+    /// The bills of runs that stand beside each other.
+    pub fn bills(&self, sides: &[Side]) -> Vec<NamedBill> {
+        let unknown = self.unknown(&manifests(sides));
+        let of = |side: &Side| {
+            let bill = self.of(&manifests(std::slice::from_ref(side)), unknown.clone())?;
+            Some(NamedBill { name: side.name.clone(), bill })
+        };
+        sides.iter().filter_map(of).collect()
+    }
+
+    /// The bills of a directory that is there.
+    ///
+    /// # Errors
+    /// Nothing in it has a bill; or what is wrong with the flags.
+    pub fn bills_of(&self, dir: &Path) -> Result<Vec<NamedBill>, Failure> {
+        if self.prices.is_none() {
+            return Ok(Vec::new());
+        }
+        let sides = sides(dir)?;
+        self.check(&manifests(&sides))?;
+        Ok(self.bills(&sides))
+    }
+
+    /// The bills of a directory that was just made: where it has none that is told, as its result stands all the same.
+    pub fn bills_now(&self, dir: &Path) -> Vec<NamedBill> {
+        let sides = if self.prices.is_some() { sides(dir) } else { Ok(Vec::new()) };
+        self.bills(&sides.unwrap_or_else(|failure| {
+            output::remark(&format!("no bill: {failure}"));
+            Vec::new()
+        }))
+    }
+
+    /// Whether these runs have the tiers that `--machine` names.
+    ///
+    /// # Errors
+    /// One that they do not have, and those that they have.
+    pub fn check(&self, runs: &[&Manifest]) -> Result<(), Failure> {
+        self.unknown(runs).map_or(Ok(()), |reason| Err(Failure::usage(reason)))
+    }
+
+    fn unknown(&self, runs: &[&Manifest]) -> Option<String> {
+        let names = tier_names(runs.iter().copied());
         let known = |tier: &str| ROLES.contains(&tier) || names.iter().any(|name| name == tier);
-        let (tier, machine) = self.machines.iter().find(|(tier, _)| !known(tier))?;
+        let (tier, machine) = self.asked.machines.iter().find(|(tier, _)| !known(tier))?;
         let mut hint = did_you_mean(tier, names.iter().map(String::as_str));
         if hint.is_empty() {
             hint = format!("; there are {}", names.join(", "));
@@ -91,28 +146,16 @@ impl PriceArguments {
         Some(format!("--machine {tier}={machine}: no such tier{hint}"))
     }
 
-    /// Puts the bill into a run that is shown.
-    ///
-    /// # Errors
-    /// What is wrong with the flags.
-    pub fn put(&self, run: &mut Run) -> Result<(), Failure> {
-        let Some(prices) = self.read()? else { return Ok(()) };
-        if let Some(reason) = self.unknown([&run.manifest]) {
-            return Err(Failure::usage(reason));
-        }
-        run.manifest.bill = bill([&run.manifest], &prices, self.customers);
-        Ok(())
+    /// The bill of runs that belong together. What is wrong with the flags stands beside the prices.
+    fn of(&self, runs: &[&Manifest], wrong: Option<String>) -> Option<Bill> {
+        let mut bill = bill(runs.iter().copied(), self.prices.as_ref()?, self.asked.customers)?;
+        bill.notes.extend(wrong);
+        Some(bill)
     }
+}
 
-    /// The same where the run was just made: what is wrong stands beside the prices.
-    pub fn put_now(&self, prices: &Prices, run: &mut Run) {
-        let unknown = self.unknown([&run.manifest]);
-        let mut bill = bill([&run.manifest], prices, self.customers);
-        if let Some(bill) = &mut bill {
-            bill.notes.extend(unknown);
-        }
-        run.manifest.bill = bill;
-    }
+fn manifests(sides: &[Side]) -> Vec<&Manifest> {
+    sides.iter().flat_map(|side| &side.runs).map(|run| &run.manifest).collect()
 }
 
 /// Shows what runs cost.
@@ -123,46 +166,40 @@ pub fn cost(arguments: &CostArguments) -> Result<u8, Failure> {
     let CostArguments { json, markdown, .. } = arguments;
     let written = ResultArguments { json: json.clone(), markdown: markdown.clone(), ..Default::default() };
     written.check(None)?;
-    let Some(prices) = arguments.prices.read()? else {
+    if arguments.prices.prices.is_none() {
         let way_out = "tidemark cost --example > prices.yaml writes one to begin with";
         return Err(Failure::usage(format!("a price file is needed: --prices FILE; {way_out}")));
-    };
+    }
+    let prices = arguments.prices.read()?;
     // there is one without --example
     let run = arguments.run.as_deref().unwrap_or_default();
-    let dir = resolve(run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
-    let sides = sides(&dir)?;
-    let all = || sides.iter().flat_map(|(_, runs)| runs);
-    if let Some(reason) = arguments.prices.unknown(all()) {
-        return Err(Failure::usage(reason));
-    }
-    let of = |(name, runs): &(String, Vec<Manifest>)| {
-        let bill = bill(runs, &prices, arguments.prices.customers)?;
-        Some(NamedBill { name: name.clone(), bill })
-    };
-    let costs = Costs { bills: sides.iter().filter_map(of).collect() };
+    let dir = resolve(run, Path::new(RUNS_DIR)).map_err(usage)?;
+    let costs = Costs { bills: prices.bills_of(&dir)? };
+    let blocks = blocks::cost(&costs.bills);
     let mut outcomes = Outcomes::default();
     if let Some(file) = json {
         outcomes.add(results::write("--json", file, &costs.json()));
     }
     if let Some(file) = markdown {
-        outcomes.add(results::write("--markdown", file, &markdown::render(&blocks::cost(&costs))));
+        outcomes.add(results::write("--markdown", file, &markdown::render(&blocks)));
     }
     // whoever asks for a file needs no text
     if json.is_none() && markdown.is_none() {
-        outcomes.add(Place::Stdout.tell(&text::render(&blocks::cost(&costs), Place::Stdout.style()), false));
+        outcomes.add(Place::Stdout.tell(&text::render(&blocks, Place::Stdout.style()), false));
     }
     outcomes.all().map(|()| EXIT_PASS)
 }
 
 /// What has a bill of its own, with the runs that it is made of.
-fn sides(dir: &Path) -> Result<Vec<(String, Vec<Manifest>)>, Failure> {
+fn sides(dir: &Path) -> Result<Vec<Side>, Failure> {
     let sides = if ComparisonFile::is_at(dir) {
         compared(dir)?
     } else if file::is_at(dir) {
         searched(dir)?
     } else {
         let manifest = carry_out::open(dir)?.manifest;
-        vec![(manifest.scenario.clone(), vec![manifest])]
+        let name = manifest.scenario.clone();
+        vec![Side { name, runs: vec![SideRun { dir: dir.to_owned(), round: None, manifest }] }]
     };
     match sides.is_empty() {
         true => Err(Failure::usage(format!("{}: no run in it has ended", dir.display()))),
@@ -170,48 +207,41 @@ fn sides(dir: &Path) -> Result<Vec<(String, Vec<Manifest>)>, Failure> {
     }
 }
 
-fn manifest(dir: &Path) -> Result<Manifest, Failure> {
-    Manifest::open(dir).map_err(|error| Failure::usage(error.to_string()))
-}
-
 /// Each side of a comparison under its own load, and again at the rate that all have.
-fn compared(dir: &Path) -> Result<Vec<(String, Vec<Manifest>)>, Failure> {
-    let comparison = ComparisonFile::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
-    let mut sides: Vec<((usize, Part), String, Vec<Manifest>)> = Vec::new();
+fn compared(dir: &Path) -> Result<Vec<Side>, Failure> {
+    let comparison = ComparisonFile::open(dir).map_err(usage)?;
+    let mut sides: BTreeMap<(Part, usize), Vec<PathBuf>> = BTreeMap::new();
     for run in &comparison.runs {
-        let of = manifest(&dir.join(&run.dir))?;
-        let key = (run.side, run.part);
-        match sides.iter_mut().find(|(other, ..)| *other == key) {
-            Some((.., runs)) => runs.push(of),
-            None => {
-                let side = &comparison.sides[run.side];
-                let name = match run.part {
-                    Part::OwnLoad => side.clone(),
-                    Part::EqualRate => format!("{side}, at the rate that all have"),
-                    Part::OwnRate => format!("{side}, at a share of its own rate"),
-                };
-                sides.push((key, name, vec![of]));
-            }
-        }
+        sides.entry((run.part, run.side)).or_default().push(dir.join(&run.dir));
     }
-    Ok(sides.into_iter().map(|(_, name, runs)| (name, runs)).collect())
+    let side = |((part, side), runs): ((Part, usize), Vec<PathBuf>)| {
+        let side = &comparison.sides[side];
+        let name = match part {
+            Part::OwnLoad => side.clone(),
+            Part::EqualRate => format!("{side}, at the rate that all have"),
+            Part::OwnRate => format!("{side}, at a share of its own rate"),
+        };
+        Side::of_runs(&name, &runs).map_err(usage)
+    };
+    sides.into_iter().map(side).collect()
 }
 
 /// The highest load that held in each search of a directory.
-fn searched(dir: &Path) -> Result<Vec<(String, Vec<Manifest>)>, Failure> {
-    let text = file::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
-    let searches = Searches::from_json(&text)
-        .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
-    let mut found = Vec::new();
-    for search in &searches.searches {
-        let Some((name, trial)) = held(search, &searches.name) else { continue };
-        found.push((name, vec![manifest(&dir.join(trial))?]));
-    }
+fn searched(dir: &Path) -> Result<Vec<Side>, Failure> {
+    let text = file::read(dir).map_err(usage)?;
+    let searches = Searches::from_json(&text).map_err(|reason| usage(file::damaged(dir, &reason)))?;
+    let held = searches.searches.iter().filter_map(|search| held(search, &searches.name));
+    let found = held.map(|(name, trial)| Side::of_runs(&name, &[dir.join(trial)]).map_err(usage));
+    let found = found.collect::<Result<Vec<_>, Failure>>()?;
     if found.is_empty() {
         let reason = "nothing held in this search, so that no load has a price; name one of the trials in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
     Ok(found)
+}
+
+fn usage(error: RecordError) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 /// The trial with the highest load that held, and what to call it.

@@ -11,6 +11,7 @@ use tidemark_lab::{
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
+use tidemark_report::cost::NamedBill;
 use tidemark_report::{blocks, limit as words, markdown, still};
 use tidemark_scenario::plan::{About, SystemOrigin};
 use tidemark_scenario::units::Time;
@@ -30,6 +31,7 @@ const CORES: &str = "cores";
 /// Searches, and shows what was found.
 pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
     arguments.check()?;
+    let prices = arguments.prices.read()?;
     let options = LimitOptions {
         budget: arguments.budget,
         precision: arguments.within,
@@ -47,8 +49,9 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
             carry_out::without_page(plan, options)
         })?;
     let mut outcomes = Outcomes::default();
-    outcomes.add(put(&searches, &dir, arguments.results.places(arguments.quiet)));
-    let page = still::limit(&searches, &dir);
+    let bills = prices.bills_now(&dir);
+    outcomes.add(put(&searches, &dir, &bills, arguments.results.places(arguments.quiet)));
+    let page = still::limit(&searches, &dir, &bills);
     outcomes.add(results::write("the page", &dir.join(carry_out::PAGE), &page));
     let failed = failed.map(|failure| Failure { status: worse(exit_status, failure.status), ..failure });
     outcomes.add(failed.map_or(Ok(()), Err));
@@ -65,12 +68,13 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let text = file::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
     let searches = Searches::from_json(&text)
         .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
-    put(&searches, dir, arguments.places()).map(|()| EXIT_PASS)
+    let bills = arguments.prices.read()?.bills_of(dir)?;
+    put(&searches, dir, &bills, arguments.places()).map(|()| EXIT_PASS)
 }
 
-fn put(searches: &Searches, dir: &Path, places: Places<'_>) -> Result<(), Failure> {
-    let blocks = blocks::limit(searches, dir);
-    let (json, page) = (|| words::json(searches, dir), || still::limit(searches, dir));
+fn put(searches: &Searches, dir: &Path, bills: &[NamedBill], places: Places<'_>) -> Result<(), Failure> {
+    let blocks = blocks::limit(searches, dir, bills);
+    let (json, page) = (|| words::json(searches, dir, bills), || still::limit(searches, dir, bills));
     places.put(&blocks, json, || markdown::render(&blocks), page)
 }
 
@@ -98,6 +102,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         out: _,
         quiet: _,
         results: _,
+        prices: _,
         reach,
     } = arguments;
     // another seed is another chance, and no other question

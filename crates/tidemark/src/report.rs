@@ -26,11 +26,6 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     // there is one without --jmeter
     let run = arguments.run.as_deref().unwrap_or_default();
     let dir = resolve(run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
-    let is_of_several = ComparisonFile::is_at(&dir) || tidemark_record::limit::is_at(&dir);
-    if let Some(prices) = arguments.prices.prices.as_ref().filter(|_| is_of_several) {
-        let instead = format!("tidemark cost {run} --prices {}", prices.display());
-        return Err(Failure::usage(format!("--prices is of one run here; for all of these: {instead}")));
-    }
     if ComparisonFile::is_at(&dir) {
         return compare::report(&dir, arguments);
     }
@@ -38,7 +33,11 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         return limit::report(&dir, arguments);
     }
     let mut run = carry_out::open(&dir)?;
-    arguments.prices.put(&mut run)?;
+    if arguments.prices.prices.is_some() {
+        let prices = arguments.prices.read()?;
+        prices.check(&[&run.manifest])?;
+        run.manifest.bill = prices.bill(&run.manifest);
+    }
     if !run.missing.is_empty() {
         let missing = run.missing.join(", ");
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));

@@ -25,9 +25,6 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         Experiment::Comparison(_) if arguments.who_drives != DriverKind::Threads => Err(Failure::usage(
             "--driver is of one run, and this compares several; give it one of those that stand under `compare:`",
         )),
-        Experiment::Comparison(_) if arguments.prices.prices.is_some() => Err(Failure::usage(
-            "--prices is of one run, and this compares several; run it without, and then: tidemark cost last --prices FILE",
-        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(*comparison, arguments),
     }
@@ -53,8 +50,8 @@ fn one(plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let results = &arguments.results;
     let CarriedOut { finished, mut run, mut page } =
         carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
-    if let Some(prices) = prices {
-        arguments.prices.put_now(&prices, &mut run);
+    if let Some(bill) = prices.bill(&run.manifest) {
+        run.manifest.bill = Some(bill);
         // where the page could not be written, that is told, and this as well
         page = page.and(carry_out::write_again(&run));
     }

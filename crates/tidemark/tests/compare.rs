@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{bills, code, run, stderr, stdout, write_prices};
 use serde_json::Value;
 
 /// A session of one request, so that there is an equal rate; and two of it that are compared.
@@ -20,7 +20,8 @@ fn write(folder: &Path, more: &str) {
 fn all_run_and_the_last_word_is_how_they_compare() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "equal rate: 10%\n");
-    let output = run(folder.path(), &["run", "both.yaml", "--json"]);
+    write_prices(folder.path());
+    let output = run(folder.path(), &["run", "both.yaml", "--prices", "prices.yaml", "--json"]);
     assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
     for announced in ["1 of 4: One", "2 of 4: Two", "3 of 4: One, at ", "4 of 4: Two, at "] {
         assert!(stderr(&output).contains(announced), "{announced}: {}", stderr(&output));
@@ -34,6 +35,18 @@ fn all_run_and_the_last_word_is_how_they_compare() {
     let offered = equal[1]["offered_per_s"].as_f64().unwrap();
     assert!((offered - rate).abs() < rate * 0.05, "{offered} of {rate}");
     assert!(own[0]["system_cpu_us_per_request"].as_f64().unwrap() > 0.0);
+
+    // each side has a bill, once for each load; the system's machine is an m.large
+    let bills = bills(folder.path(), "last");
+    assert_eq!(compared["bills"], bills);
+    let bills: Vec<_> =
+        bills.as_array().unwrap().iter().map(|of| (of["name"].as_str(), &of["bill"])).collect();
+    let equal_rate = ["One", "Two"].map(|side| format!("{side}, at the rate that all have"));
+    let names = [Some("One"), Some("Two"), Some(equal_rate[0].as_str()), Some(equal_rate[1].as_str())];
+    assert_eq!(bills.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+    assert!(bills.iter().all(|(_, bill)| bill["whole"]["per_hour"] == "0.1"), "{bills:?}");
+    let shown = run(folder.path(), &["report", "last", "--prices", "prices.yaml"]);
+    assert!(stdout(&shown).contains("example, made up"), "{}{}", stdout(&shown), stderr(&shown));
 
     // the same again from the directory, for a person
     let again = run(folder.path(), &["report", "last"]);
@@ -58,6 +71,7 @@ fn mistakes_are_told_before_anything_runs() {
         (&["run", "both.yaml", "--set", "userz=3"][..], "--set userz"),
         (&["run", "both.yaml", "--junit", "r.xml"], "--junit is of one run"),
         (&["run", "both.yaml", "--for", "1ms"], "One: 1ms is too short"),
+        (&["run", "both.yaml", "--prices", "none.yaml"], "cannot read the price file"),
         (&["check", "both.yaml", "--set", "path=${"], "ask.yaml"),
     ] {
         let output = run(folder.path(), arguments);

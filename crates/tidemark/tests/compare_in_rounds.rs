@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, bills, code, run, send, stderr, stdout, tidemark, wait_until, write_prices,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use tidemark_truth::{Behaviour, Delay, Server};
@@ -148,7 +150,9 @@ fn two_settings_run_in_turn_and_one_against_itself_has_two_names() {
                     sessions: {s: {steps: [{GET: /health}]}}\nload: {users: '${users}', hold: 1s}\n";
     fs::write(folder.path().join("ask.yaml"), scenario).unwrap();
     let quick = ["--for", "200ms", "--rounds", "3", "--budget", "5m", "--json", "--quiet"];
+    write_prices(folder.path());
     let sides = ["compare", "ask.yaml", "--set", "users=1", "--vs", "users=2", "--out", "out"];
+    let sides = [&sides[..], &["--prices", "prices.yaml"]].concat();
     let output = run(folder.path(), &[&sides[..], &quick[..]].concat());
     // runs this short may be invalid
     assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
@@ -158,6 +162,11 @@ fn two_settings_run_in_turn_and_one_against_itself_has_two_names() {
     assert_eq!(claims["sides"][1]["name"], "users=2");
     assert!(claims["notes"].to_string().contains("different loads"), "{claims}");
     assert!(claims["comparisons"].as_array().unwrap().iter().any(|of| of["figure"] == "cpu"));
+    // what all rounds of each side cost, by the directory and by its sides
+    assert_eq!(claims["bills"][1]["name"], "users=2");
+    assert_eq!(claims["bills"], bills(folder.path(), "out"));
+    let again = run(folder.path(), &["compare", "out", "--prices", "prices.yaml"]);
+    assert!(stdout(&again).contains("example, made up"), "{}{}", stdout(&again), stderr(&again));
 
     let a = slow(1);
     let url = format!("http://{}", a.address());
@@ -168,6 +177,8 @@ fn two_settings_run_in_turn_and_one_against_itself_has_two_names() {
     // too little time is told before anything runs
     let short = ["compare", "ask.yaml", "--vs", "users=2", "--budget", "2s"];
     assert_refused(folder.path(), &short, "do not fit into --budget 2s");
+    let unpriced = ["compare", "ask.yaml", "--vs", "users=2", "--prices", "none.yaml"];
+    assert_refused(folder.path(), &unpriced, "cannot read the price file");
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::runs::{StoredRun, search};
+use crate::program::{assert_refused, bills, code, run, stderr, stdout, write_prices};
 use serde_json::Value;
 
 const SCENARIO: &str = "
-system: {serve: trade}
+services: {shop: {serve: trade}}
+system: {service: shop}
 sessions: {asker: {steps: [{GET: /count}]}}
 load: {users: 1, hold: 2s}
 ";
@@ -15,10 +17,8 @@ load: {users: 1, hold: 2s}
 fn a_run_has_its_bill_and_shows_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let example = run(folder.path(), &["cost", "--example"]);
-    assert_eq!(code(&example), 0);
-    assert!(stdout(&example).starts_with("# EXAMPLE of 2026-"));
-    fs::write(at("prices.yaml"), stdout(&example)).unwrap();
+    write_prices(folder.path());
+    assert!(fs::read_to_string(at("prices.yaml")).unwrap().starts_with("# EXAMPLE of 2026-"));
     fs::write(at("a.yaml"), SCENARIO).unwrap();
 
     // what is wrong is told before the run
@@ -34,6 +34,8 @@ fn a_run_has_its_bill_and_shows_it_again() {
     // one m.large for the system: exactly its hour, and 730 of them
     assert_eq!((&bill["whole"]["per_hour"], &bill["whole"]["per_month"]), (&"0.1".into(), &"73".into()));
     assert_eq!(bill["whole"]["per_customer_month"], "0.073");
+    // a service has its own name
+    assert_eq!((&bill["tiers"][0]["tier"], &bill["tiers"][0]["role"]), (&"shop".into(), &"system".into()));
     assert!(fs::read_to_string(at("out/report.html")).unwrap().contains("example, made up"));
 
     // the same again, and with another machine
@@ -48,13 +50,51 @@ fn a_run_has_its_bill_and_shows_it_again() {
 }
 
 #[test]
+fn the_bill_of_a_search_is_that_of_the_highest_load_that_held() {
+    let folder = tempfile::tempdir().unwrap();
+    write_prices(folder.path());
+    let out = folder.path().join("out");
+    let trials = [("1-50", 50.0, true), ("2-100", 100.0, true), ("3-200", 200.0, false)];
+    for ((dir, ..), seconds) in trials.iter().zip([10, 20, 30]) {
+        StoredRun { seconds, ..StoredRun::default() }.write(&out.join(dir));
+    }
+    fs::write(out.join("limit.json"), search("shop", &trials).to_json()).unwrap();
+    let found = bills(folder.path(), "out");
+    assert_eq!(found[0]["name"], "shop at 100/s, the highest that held");
+    // 20 s of 200/s, on one m.large
+    assert_eq!(
+        (&found[0]["bill"]["good"], &found[0]["bill"]["whole"]["per_hour"]),
+        (&4_000.into(), &"0.1".into())
+    );
+    assert_eq!(found[0]["bill"], bills(folder.path(), "out/2-100")[0]["bill"]);
+
+    let report = |more: &[&str]| {
+        let output = run(folder.path(), &[&["report", "out", "--prices", "prices.yaml"], more].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    let json: Value = serde_json::from_str(&report(&["--json"])).unwrap();
+    assert_eq!(json["bills"], found);
+    for shown in [report(&[]), report(&["--markdown", "-"]), report(&["--html", "-"])] {
+        assert!(
+            shown.contains("shop at 100/s, the highest that held: a million good answers cost "),
+            "{shown}"
+        );
+    }
+
+    fs::write(out.join("limit.json"), search("shop", &trials[2..]).to_json()).unwrap();
+    let refused = ["cost", "out", "--prices", "prices.yaml"];
+    assert_refused(folder.path(), &refused, "nothing held in this search");
+}
+
+#[test]
 fn what_cannot_be_priced_is_refused_with_a_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], says: &str| assert_refused(folder.path(), arguments, says);
     refused(&["cost", "last"], "tidemark cost --example > prices.yaml");
     refused(&["cost", "last", "--prices", "none.yaml"], "none.yaml: cannot read the price file");
-    fs::write(folder.path().join("p.yaml"), stdout(&run(folder.path(), &["cost", "--example"]))).unwrap();
-    refused(&["cost", "last", "--prices", "p.yaml"], "no finished run in runs");
+    write_prices(folder.path());
+    refused(&["cost", "last", "--prices", "prices.yaml"], "no finished run in runs");
     refused(&["cost", "last", "--machine", "a=b"], "--prices");
     refused(&["report", "--jmeter", ".", "--prices", "p.yaml"], "leave out --jmeter");
     fs::write(folder.path().join("p.yaml"), "machines: {a: {cores: x}}\n").unwrap();

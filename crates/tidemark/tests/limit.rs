@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, bills, code, run, send, stderr, stdout, tidemark, wait_until, write_prices,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use tidemark_truth::{Behaviour, Delay, Server};
@@ -107,6 +109,19 @@ fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
         let written = fs::read_to_string(folder.path().join(file)).unwrap();
         assert_eq!((code(&printed), stdout(&printed)), (0, written), "{flag}: {}", stderr(&printed));
     }
+    // the highest load that held has a bill: with the result, by the directory and as that of a run
+    write_prices(folder.path());
+    let priced = json(&search(budget, &["--prices", "prices.yaml"]));
+    assert_eq!(priced["bills"], bills(folder.path(), "out"));
+    let [of] = &priced["bills"].as_array().unwrap()[..] else { panic!("{priced}") };
+    assert!(of["name"].as_str().unwrap().ends_with("/s, the highest that held"), "{of}");
+    let held = all.iter().filter(|trial| trial["holds"] == true);
+    let best =
+        held.max_by(|a, b| a["level"].as_f64().unwrap().total_cmp(&b["level"].as_f64().unwrap())).unwrap();
+    let of_run = bills(folder.path(), &format!("out/{}", best["run"].as_str().unwrap()));
+    assert_eq!(of["bill"], of_run[0]["bill"]);
+    assert!(of["bill"]["lacks"][0].as_str().unwrap().contains("was not watched"), "{of}");
+    assert!(fs::read_to_string(dir.join("report.html")).unwrap().contains("example, made up"));
 
     let refused = run(folder.path(), &["compare", "out", "out"]);
     assert!(code(&refused) == 2 && stderr(&refused).contains("a search for a limit"), "{}", stderr(&refused));
@@ -192,6 +207,7 @@ fn what_cannot_be_searched_is_refused() {
     );
     refused(&["secret.yaml", "--url", url, "--over", "token=abcdefgh,ijklmnop"], "its values are secret");
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
+    refused(&["s.yaml", "--url", url, "--prices", "none.yaml"], "cannot read the price file");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
     let above_most = ["s.yaml", "--url", url, "--most", "10", "-r", "100"];
     refused(&above_most, "--rate: a search that begins at 100/s tries more than --most 10/s");

@@ -6,13 +6,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::runs::StoredRun;
+use crate::program::runs::{StoredRun, search};
 use crate::program::{PATIENCE, assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-use tidemark_limit::{
-    Figures, Goal, GoalResult, Options, Purpose, Resources, Search, Searches, Trial, TrialPlan,
-};
 use tidemark_truth::{Behaviour, Server};
 
 /// A child that prints where it listens; killed when dropped.
@@ -84,7 +81,7 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     // one that is in a history for sure, and a search, whose one trial is a run
     StoredRun::default().write(&folder.path().join("runs/stored"));
     hit(folder.path(), &system.address, "a search/1-50");
-    let searches = search("<img src=x onerror='throw 1'></script>", "1-50");
+    let searches = search("<img src=x onerror='throw 1'></script>", &[("1-50", 50.0, true)]);
     fs::write(folder.path().join("runs/a search/limit.json"), searches.to_json()).unwrap();
     let scenario = format!(
         "system: {{url: 'http://{}'}}\nsessions: {{a: {{steps: [{{GET: /health}}]}}}}\nload: {{rate: 200/s, hold: 10m}}\n",
@@ -152,26 +149,6 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     let going = runs["runs"].as_array().unwrap().iter().find(|run| run["name"] == "going").unwrap();
     assert_eq!(going["state"], "finished", "{told}");
     assert!(ui.get("/runs/going/report.html").starts_with("HTTP/1.1 200 "));
-}
-
-/// A search whose one trial held.
-fn search(name: &str, dir: &str) -> Searches {
-    let ask = TrialPlan { level: 50.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 4.0 };
-    let figures = Figures { offered_per_s: 50.0, achieved_per_s: 50.0, ..Figures::default() };
-    let seen = vec![GoalResult { met: true, ..GoalResult::default() }];
-    let mut searches = Searches::new(name, "");
-    searches.searches = vec![Search {
-        setting: None,
-        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }],
-        options: Options::new(50.0, 300.0),
-        resources: Resources::default(),
-        trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],
-        ended: None,
-        at_least_per_s: None,
-        notes: Vec::new(),
-    }];
-    searches.stopped = Some("stopped by the user".into());
-    searches
 }
 
 #[test]

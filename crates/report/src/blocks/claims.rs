@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Block, Cell, Level, Table};
+use super::{Block, Cell, Level, Table, cost};
 use crate::comparison::{Claim, Claims, Covers, Errors, Figure, ShownSide, range, title};
 use crate::history::Line;
 use crate::units::{bytes, duration, mean, plural, three_digits};
@@ -43,6 +43,7 @@ pub fn claims(claims: &Claims, history: Option<&Line>, reports: &[String]) -> Ve
     blocks.extend(claims.notes.iter().map(|note| Block::point(Level::Warning, note)));
     blocks.extend(history.filter(|line| line.runs.len() > 1).map(self::history));
     blocks.extend(claims.run_dir.iter().map(|dir| Block::Place("Runs", PathBuf::from(dir))));
+    blocks.extend(cost::below(&claims.bills));
     blocks
 }
 

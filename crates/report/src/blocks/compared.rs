@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tidemark_record::summary::{Status, Verdict};
 use tidemark_record::{Part, SYSTEM};
 
-use super::{Block, Level, Table, word};
+use super::{Block, Level, Table, cost, word};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
 use crate::units::{bytes, compact, duration, percent, three_digits, time};
 
@@ -57,6 +57,7 @@ pub fn compared(compared: &Compared) -> Vec<Block> {
     };
     let dir = PathBuf::from(&compared.run_dir);
     blocks.extend([Block::Gap, Block::point(Level::Plain, claimed), Block::Place("Runs", dir)]);
+    blocks.extend(cost::below(&compared.bills));
     blocks
 }
 

@@ -1,28 +1,27 @@
 //! What a run costs, and what `tidemark cost` shows.
 
-use tidemark_record::bill::{Amount, Bill, Price, PublishedBill};
+use tidemark_record::bill::{Amount, Bill, Energy, Price, PublishedBill};
 
 use super::run::under;
 use super::{Block, Level, Table};
-use crate::cost::Costs;
+use crate::cost::NamedBill;
 use crate::units::{bytes, count, seconds};
 
 /// The bills of runs that stand beside each other.
-pub fn cost(costs: &Costs) -> Vec<Block> {
-    costs
-        .bills
-        .iter()
-        .flat_map(|of| {
-            let level = if of.bill.doubt.is_some() { Level::Warning } else { Level::Plain };
-            let mut blocks = vec![Block::Title(level, format!("{}: cost", of.name))];
-            blocks.push(match &of.bill.doubt {
-                Some(doubt) => Block::Lead(Level::Warning, format!("{}: {doubt}", of.name)),
-                None => Block::Lead(Level::Strong, format!("{}{}", of.name, says(&of.bill))),
-            });
-            blocks.extend(bill(&of.bill));
-            blocks
-        })
-        .collect()
+pub fn cost(bills: &[NamedBill]) -> Vec<Block> {
+    below(bills).skip(1).collect()
+}
+
+/// The same below something else.
+pub(super) fn below(bills: &[NamedBill]) -> impl Iterator<Item = Block> {
+    bills.iter().flat_map(|NamedBill { name, bill: of }| {
+        let (level, says) = match &of.doubt {
+            Some(doubt) => (Level::Warning, format!("{name}: {doubt}")),
+            None => (Level::Strong, format!("{name}{}", says(of))),
+        };
+        let head = [Block::Gap, Block::Title(level, format!("{name}: cost")), Block::Lead(level, says)];
+        head.into_iter().chain(bill(of))
+    })
 }
 
 /// The two prices for a million, in half a sentence.
@@ -49,7 +48,8 @@ pub(super) fn bill(bill: &Bill) -> Vec<Block> {
     blocks
         .extend(bill.lacks.iter().map(|lack| Block::point(Level::Warning, format!("the sums lack {lack}"))));
     blocks.extend(bill.notes.iter().map(|note| Block::point(Level::Plain, note)));
-    blocks.extend(energy(bill));
+    let energy = bill.energy.as_ref().map(|of| energy(of, &bill.currency));
+    blocks.extend(energy.into_iter().flat_map(|table| [Block::Gap, Block::Table(table)]));
     blocks.extend(bill.published.as_ref().map(published));
     under("Cost", blocks)
 }
@@ -74,61 +74,48 @@ fn used(bill: &Bill) -> Table {
 fn by_tier(bill: &Bill) -> Table {
     let head = ["", "million, CPU", "month, CPU", "million, whole", "month, whole"];
     let mut table = Table::new(head).dispensable(&["month, CPU", "million, whole"]).whole_names();
-    let mut row = |name: &str, at_cpu: Option<Price>, whole: Option<Price>| {
-        let two = |price: Option<Price>| {
-            [price.and_then(|price| price.per_million), price.map(|price| price.per_month)].map(shown)
-        };
+    let sum = if bill.lacks.is_empty() { "sum, no driver" } else { "sum, incomplete" };
+    let tiers = bill.tiers.iter().map(|of| (of.tier.as_str(), of.at_cpu, of.whole));
+    for (name, at_cpu, whole) in tiers.chain([(sum, bill.at_cpu, bill.whole)]) {
+        let two =
+            |of: Option<Price>| [of.and_then(|of| of.per_million), of.map(|of| of.per_month)].map(shown);
         table.row(name, two(at_cpu).into_iter().chain(two(whole)));
-    };
-    for of in &bill.tiers {
-        row(&of.tier, of.at_cpu, of.whole);
     }
-    row(sum_of(bill), bill.at_cpu, bill.whole);
     table
 }
 
-fn sum_of(bill: &Bill) -> &'static str {
-    if bill.lacks.is_empty() { "sum, no driver" } else { "sum, incomplete" }
-}
-
 fn sums(bill: &Bill) -> Table {
-    let head = ["", "a million", "an hour", "a day", "a month", "a customer's month"];
-    let mut table = Table::new(head).dispensable(&["a day", "an hour"]).whole_names();
     let rows = [
         ("CPU used", bill.at_cpu),
         ("whole machines", bill.whole),
         ("whole, reserved", bill.reserved),
         ("whole, spot", bill.spot),
     ];
-    for (name, price) in rows {
-        let Some(price) = price else { continue };
-        table.row(name, amounts(&price));
-    }
-    table
+    prices("", rows.map(|(name, price)| (name.to_owned(), price)))
 }
 
-fn amounts(price: &Price) -> [String; 5] {
-    let Price { per_million, per_hour, per_day, per_month, per_customer_month } = *price;
-    [per_million, Some(per_hour), Some(per_day), Some(per_month), per_customer_month].map(shown)
-}
-
-fn energy(bill: &Bill) -> Vec<Block> {
-    let Some(energy) = &bill.energy else { return Vec::new() };
-    let mut table = Table::new(["energy", "a million", "an hour", "a day", "a month", "a customer's month"])
-        .dispensable(&["a day", "an hour"])
-        .whole_names();
-    let currency = &bill.currency;
+fn energy(energy: &Energy, currency: &str) -> Table {
     let rows = [
         ("CPU used, Wh".to_owned(), Some(energy.at_cpu_wh)),
         ("whole machines, Wh".to_owned(), energy.whole_wh),
         (format!("CPU used, {currency}"), energy.at_cpu),
         (format!("whole machines, {currency}"), energy.whole),
     ];
+    prices("energy", rows)
+}
+
+/// Prices for all that they are reckoned for; a line for each that is known.
+fn prices(what: &str, rows: [(String, Option<Price>); 4]) -> Table {
+    let head = [what, "a million", "an hour", "a day", "a month", "a customer's month"];
+    let mut table = Table::new(head).dispensable(&["a day", "an hour"]).whole_names();
     for (name, price) in rows {
-        let Some(price) = price else { continue };
-        table.row(&name, amounts(&price));
+        let Some(Price { per_million, per_hour, per_day, per_month, per_customer_month }) = price else {
+            continue;
+        };
+        let amounts = [per_million, Some(per_hour), Some(per_day), Some(per_month), per_customer_month];
+        table.row(&name, amounts.map(shown));
     }
-    vec![Block::Gap, Block::Table(table)]
+    table
 }
 
 /// What the published experiment had, and what it paid.

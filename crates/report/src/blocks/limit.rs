@@ -4,15 +4,16 @@ use std::path::Path;
 
 use tidemark_limit::{Found, Search, SearchVerdict, Searches, Trial};
 
-use super::{Block, Curve, Level, Table};
+use super::{Block, Curve, Level, Table, cost};
+use crate::cost::NamedBill;
 use crate::limit::{columns, more, points, rate, remarks, row, says, took};
 
 /// Where the page of a trial is, if there is one.
 pub type Link<'a> = &'a dyn Fn(&Trial) -> Option<String>;
 
-/// What a person wants to know of it.
-pub fn limit(searches: &Searches, dir: &Path) -> Vec<Block> {
-    limit_linked(searches, dir, false, &|_| None)
+/// What a person wants to know of it, and what the limit of each costs, where that is known.
+pub fn limit(searches: &Searches, dir: &Path, bills: &[NamedBill]) -> Vec<Block> {
+    limit_linked(searches, dir, false, &|_| None).into_iter().chain(cost::below(bills)).collect()
 }
 
 /// The same with links to the pages of its trials; of a search that goes on right now it says so.
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_sentence_comes_first_and_then_the_curve() {
-        let of = |searches: &Searches| limit(searches, Path::new("runs/x"));
+        let of = |searches: &Searches| limit(searches, Path::new("runs/x"), &[]);
         for width in [45, 60, 80, 110] {
             let text = fitted(&of(&searches(None)), width);
             assert!(text.starts_with("holds 42,400/s (between"), "{text}");
@@ -136,7 +137,7 @@ mod tests {
         let mut family = searches(Some("cores=1"));
         family.searches.push(Search { setting: Some("cores=2".into()), ..family.searches[0].clone() });
         family.stopped = Some("stopped by the user".into());
-        let text = fitted(&limit(&family, Path::new("runs/x")), 80);
+        let text = fitted(&limit(&family, Path::new("runs/x"), &[]), 80);
         for wanted in [" cores=2 42,400/s", "stopped early: stopped by the user", "--out runs/x goes on"] {
             assert!(text.contains(wanted), "{wanted}: {text}");
         }

@@ -16,6 +16,7 @@ use super::figure::Figure;
 use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
 use super::words;
+use crate::cost::NamedBill;
 use crate::json::schema_of;
 use crate::statistics::{Estimate, Interval, LEAST, LEVEL, is_settled, together_with};
 
@@ -307,6 +308,9 @@ pub struct Claims {
     pub(crate) bounds: Option<(InRounds, u64)>,
     /// Where the runs are, where they are in one directory.
     pub run_dir: Option<String>,
+    /// With `--prices`: what each side costs; absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bills: Vec<NamedBill>,
 }
 
 /// How claims are made.
@@ -468,6 +472,7 @@ impl Claims {
             took_s: None,
             bounds: None,
             run_dir: None,
+            bills: Vec::new(),
         }
     }
 

@@ -32,8 +32,8 @@ pub(super) fn of(scenario: &str, prices: &Prices) -> Option<PublishedBill> {
     let is_it =
         |name: &str| scenario.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
     let (_, what, year, usd) = PUBLISHED.iter().find(|(name, ..)| is_it(name))?;
-    let usd = usd.map(|usd| Amount::of_nano(usd * 1_000_000_000));
-    let factor = prices.inflation_nano.get(year);
-    let today = usd.zip(factor).and_then(|(usd, factor)| usd.part((*factor).into(), 1_000_000_000));
+    let usd = usd.map(Amount::whole);
+    let factor = prices.inflation.get(year);
+    let today = usd.zip(factor).and_then(|(usd, factor)| usd.part(factor.nano(), Amount::whole(1).nano()));
     Some(PublishedBill { what: (*what).to_owned(), year: *year, usd, usd_today: today })
 }

@@ -104,7 +104,7 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
     assert!(bill.notes.iter().any(|note| note == "no spot price: large has none"), "{:?}", bill.notes);
     // the web's two
     assert_eq!(Some(bill.reserved.unwrap().per_hour), amount("0.18"));
-    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
     assert!(text.contains("sum, incomplete") && text.contains("the sums lack redis"), "{text}");
 }
 
@@ -136,7 +136,7 @@ fn a_run_that_failed_says_so_first_and_one_without_answers_has_no_price_for_a_mi
     assert_eq!(bill.doubt.as_deref(), Some("the run is invalid: driver-bound: no room"));
     let whole = bill.whole.unwrap();
     assert_eq!((whole.per_million, Some(whole.per_hour)), (None, amount("0.72")));
-    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
     assert!(text.lines().next().unwrap().contains("the run is invalid: driver-bound"), "{text}");
 }
 
@@ -147,7 +147,7 @@ fn a_cent_in_a_million_is_seen_however_cheap() {
     let bill = bill([&manifest], &prices(PRICES), None).unwrap();
     // 80 CPU-seconds for 100 million: 0.8 s for one, of a core at 0.045 an hour
     assert_eq!(tier(&bill, "web").at_cpu.unwrap().per_million, amount("0.00001"));
-    let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
     assert!(text.contains("0.00001"), "{text}");
     assert!(text.starts_with("x: a million good answers cost "), "{text}");
 }
@@ -194,6 +194,20 @@ fn a_run_shows_its_bill_and_json_has_it() {
     let json: Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
     assert_eq!(json["run"]["bill"]["currency"], "EUR");
     assert!(crate::markdown::summary(&run).contains("Cost"));
+}
+
+#[test]
+fn what_is_driven_alone_has_the_name_of_its_service() {
+    let mut manifest = split();
+    manifest.services.clear();
+    manifest.summary.processes.retain(|of| !of.name.starts_with("web"));
+    let first = |manifest: &Manifest| bill([manifest], &prices(PRICES), None).unwrap().tiers.remove(0);
+    assert_eq!(first(&manifest).tier, "system");
+    manifest.system.service = Some("web".into());
+    let web = first(&manifest);
+    assert_eq!((web.tier.as_str(), web.role, web.cpu_s), ("web", Role::System, 80.0));
+    assert_eq!(cpu_by_tier(&manifest, &[])[0].tier, "web");
+    assert_eq!(tier_names([&manifest])[0], "web");
 }
 
 #[test]

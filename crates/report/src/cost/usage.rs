@@ -132,7 +132,8 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
     }
     let system = take(&|name| name == SYSTEM);
     if !system.is_empty() {
-        tiers.insert(0, Tier::new(SYSTEM, Role::System, &system, &[], 1));
+        let name = manifest.system.service.as_deref().unwrap_or(SYSTEM);
+        tiers.insert(0, Tier::new(name, Role::System, &system, &[], 1));
     }
     for store in &manifest.stores {
         let nodes = take(&|name| name == store.name || is_node(&store.name, name));

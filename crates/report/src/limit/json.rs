@@ -8,6 +8,7 @@ use serde_json::Value;
 use tidemark_limit::{Found, NotCounted, Purpose, Search, Searches, Trial};
 
 use super::{at_least, is_among, missed, says};
+use crate::cost::NamedBill;
 use crate::json::schema_of;
 
 /// What is printed: one search, or several.
@@ -25,6 +26,9 @@ struct Printed<'a> {
     stopped: Option<&'a str>,
     /// Where the trials are.
     run_dir: String,
+    /// With `--prices`: what the highest load that held costs, of each search; absent where there is none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    bills: &'a [NamedBill],
 }
 
 /// What a search found. Rates are of requests; null what is not known.
@@ -98,7 +102,7 @@ struct Missed<'a> {
 }
 
 /// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
-pub fn json(searches: &Searches, dir: &Path) -> String {
+pub fn json(searches: &Searches, dir: &Path, bills: &[NamedBill]) -> String {
     let mut all: Vec<Limit<'_>> = searches.searches.iter().map(limit).collect();
     let is_one = matches!(&searches.searches[..], [one] if one.setting.is_none());
     let (limit, limits) = if is_one { (all.pop(), None) } else { (None, Some(all)) };
@@ -108,6 +112,7 @@ pub fn json(searches: &Searches, dir: &Path) -> String {
         limits,
         stopped: searches.stopped.as_deref(),
         run_dir: dir.display().to_string(),
+        bills,
     };
     // numbers and texts with text keys: nothing that JSON cannot say
     serde_json::to_string_pretty(&printed).expect("a limit is plain JSON") + "\n"
@@ -156,17 +161,20 @@ fn trial<'a>(search: &'a Search, trial: &'a Trial, is_decided: bool) -> ShownTri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::bill;
     use crate::json::tests::assert_fits;
     use crate::limit::tests::searches;
+    use crate::test_run;
     use serde_json::json;
+    use tidemark_scenario::prices::{EXAMPLE, Prices};
 
     fn printed(searches: &Searches) -> Value {
-        serde_json::from_str(&json(searches, Path::new("x"))).unwrap()
+        serde_json::from_str(&json(searches, Path::new("x"), &[])).unwrap()
     }
 
     #[test]
     fn json_has_the_limit_its_trials_and_its_curve() {
-        let value: Value = serde_json::from_str(&json(&searches(None), Path::new("runs/x"))).unwrap();
+        let value: Value = serde_json::from_str(&json(&searches(None), Path::new("runs/x"), &[])).unwrap();
         let limit = &value["limit"];
         assert_eq!(
             (limit["low_per_s"].as_f64(), limit["high_per_s"].as_f64()),
@@ -187,27 +195,27 @@ mod tests {
         // what is not decided is not missed
         let mut undecided = searches(None);
         undecided.searches[0].trials[2].seen[0].undecided = true;
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        let value = printed(&undecided);
         let limit = &value["limit"];
         assert_eq!(limit["trials"][2]["missed"], json!([]));
         // and neither holds nor breaks
         assert_eq!((&limit["trials"][2]["holds"], &limit["curve"][2]["holds"]), (&Value::Null, &Value::Null));
         assert_eq!(limit["trials"][1]["holds"], true);
         undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        let value = printed(&undecided);
         assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
         // of what nobody watches no CPU is known
         let mut unseen = searches(None);
         unseen.searches[0].trials.iter_mut().for_each(|trial| trial.figures.processes.clear());
-        let value: Value = serde_json::from_str(&json(&unseen, Path::new("x"))).unwrap();
+        let value = printed(&unseen);
         let limit = &value["limit"];
         assert_eq!(
             (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
             (&Value::Null, &json!({ "kind": "unknown" }))
         );
-        let shown = crate::markdown::render(&crate::blocks::limit(&unseen, Path::new("x")));
+        let shown = crate::markdown::render(&crate::blocks::limit(&unseen, Path::new("x"), &[]));
         assert!(shown.contains("| failed | holds |") && !shown.contains("0.00"), "{shown}");
-        let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
+        let family = printed(&searches(Some("cores=2")));
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }
 
@@ -229,5 +237,11 @@ mod tests {
         let value = printed(&searches);
         assert_eq!(value["limits"][0]["anomalies"][0]["kind"], "disturbed");
         assert_fits(&value, &schema);
+        let (_dir, run) = test_run::airline();
+        let bill = bill([&run.manifest], &Prices::parse("p.yaml", EXAMPLE).unwrap(), None).unwrap();
+        let bills = [NamedBill { name: "x at 800/s".into(), bill }];
+        let priced: Value = serde_json::from_str(&json(&searches, Path::new("x"), &bills)).unwrap();
+        assert_eq!(priced["bills"][0]["bill"]["currency"], "USD");
+        assert_fits(&priced, &schema);
     }
 }

@@ -121,7 +121,7 @@ fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
     searches.searches[0].at_least_per_s = Some(50_000.0);
     let says = "less than the 50,000/s asked for";
     assert_eq!(remarks(&searches.searches[0], &found)[0], says);
-    let value: Value = serde_json::from_str(&json(&searches, Path::new("x"))).unwrap();
+    let value: Value = serde_json::from_str(&json(&searches, Path::new("x"), &[])).unwrap();
     let wanted = json!({ "per_s": 50_000.0, "holds": false, "says": says });
     assert_eq!(value["limit"]["at_least"], wanted);
     let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };

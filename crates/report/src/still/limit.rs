@@ -196,7 +196,7 @@ mod tests {
     use crate::still::limit_linked;
 
     fn page(searches: &Searches) -> String {
-        crate::still::limit(searches, Path::new("runs/x"))
+        crate::still::limit(searches, Path::new("runs/x"), &[])
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use tidemark_record::bill::Amount;
+
 use super::record::{At, Kind};
 use super::{Scalar, Shape};
 use crate::reader::{self, Level, Reader};
@@ -37,8 +39,8 @@ plain! {
     Time: Duration => std::time::Duration = |reader, node| reader.duration(node);
     /// `10s`, or `25%` of what is measured.
     Moment: Moment => reader::Moment = |reader, node| reader.moment(node);
-    /// `0.0416`, in billionths.
-    Decimal: Decimal => u64 = |reader, node| reader.decimal(node);
+    /// `0.0416`, exactly.
+    Decimal: Decimal => Amount = |reader, node| reader.decimal(node);
     /// `64KiB`, in bytes.
     Size: Size => u64 = |reader, node| reader.size(node);
     /// `1MiB/s`, in bytes each second.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use tidemark_report::comparison::{Rule, SIDES_MAX};
 
 use crate::args::key_value;
+use crate::cost::PriceArguments;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
@@ -91,6 +92,9 @@ pub struct CompareArguments {
     /// What is written beside the text.
     #[command(flatten)]
     pub results: SeveralResultArguments,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArguments,
     /// The folder of the runs whose history the Markdown shows
     #[arg(long, value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
     pub history: PathBuf,

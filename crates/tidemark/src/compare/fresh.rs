@@ -15,6 +15,7 @@ use tidemark_scenario::{Comparison, Experiment, Plan};
 use super::args::{CompareArguments, WITHIN};
 use super::sides::{Sides, sides};
 use super::{shown, stored};
+use crate::cost::Pricing;
 use crate::failure::Failure;
 use crate::{carry_out, output, scenario};
 
@@ -28,9 +29,9 @@ const MEASURED_MIN: Duration = Duration::from_secs(5);
 const FRESH: u64 = 3;
 
 /// Has the sides of a scenario run in turn, and shows how they compare.
-pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> {
+pub fn compare(word: &str, prices: &Pricing<'_>, arguments: &CompareArguments) -> Result<u8, Failure> {
     if let Some(baseline) = &arguments.baseline {
-        return against(baseline, word, arguments);
+        return against(baseline, word, prices, arguments);
     }
     let options = options(arguments)?;
     let Sides { mut comparison, revisions, trees } = sides(word, arguments)?;
@@ -63,7 +64,8 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
     drop(trees);
     let record = ComparisonFile::open(&compared.dir).map_err(|error| Failure::broken(error.to_string()))?;
     let shown_sides = shown::sides_of(&compared.dir, &record)?;
-    let claims = shown::of_directory(&compared.dir, &record, &shown_sides, None, &arguments.rules)?;
+    let mut claims = shown::of_directory(&compared.dir, &record, &shown_sides, None, &arguments.rules)?;
+    claims.bills = prices.bills(&shown_sides);
     let status = shown::show(&claims, &shown_sides, arguments)?;
     // a side that could not go on: the rounds before it are shown, and yet it is no whole comparison
     let is_broken_off = record.stopped.is_some() && status == EXIT_PASS;
@@ -103,7 +105,12 @@ fn look(
 }
 
 /// Runs a scenario as often as is asked for, and holds the runs against those of before.
-fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u8, Failure> {
+fn against(
+    baseline: &str,
+    word: &str,
+    prices: &Pricing<'_>,
+    arguments: &CompareArguments,
+) -> Result<u8, Failure> {
     let baseline = stored::side(baseline)?;
     let Experiment::One(mut plan) = scenario::load(word, &arguments.settings)? else {
         return Err(Failure::usage(
@@ -153,6 +160,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     if interrupted {
         claims.stop("stopped by the user");
     }
+    claims.bills = prices.bills(&sides);
     let status = shown::show(&claims, &sides, arguments)?;
     Ok(if interrupted { EXIT_INTERRUPTED } else { status })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
 use tidemark_record::{ComparisonFile, RUNS_DIR, RecordError};
 use tidemark_report::comparison::{Asked, Claims, Figure, Rule, Side};
+use tidemark_report::cost::NamedBill;
 use tidemark_report::history::History;
 use tidemark_report::{blocks, markdown, still};
 use tidemark_scenario::Plan;
@@ -134,9 +135,15 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
 }
 
 /// Shows a comparison that ran in rounds again.
-pub fn report(dir: &Path, record: &ComparisonFile, arguments: &ReportArguments) -> Result<u8, Failure> {
+pub fn report(
+    dir: &Path,
+    record: &ComparisonFile,
+    bills: Vec<NamedBill>,
+    arguments: &ReportArguments,
+) -> Result<u8, Failure> {
     let sides = sides_of(dir, record)?;
-    let claims = of_directory(dir, record, &sides, None, &[])?;
+    let mut claims = of_directory(dir, record, &sides, None, &[])?;
+    claims.bills = bills;
     put(&claims, &sides, Path::new(RUNS_DIR), arguments.places())?;
     Ok(EXIT_PASS)
 }

@@ -8,6 +8,7 @@ use tidemark_report::comparison::{Asked, SIDES_MAX, Side, SideRun};
 
 use super::args::CompareArguments;
 use super::shown;
+use crate::cost::Pricing;
 use crate::failure::Failure;
 
 /// Most runs of a side.
@@ -27,7 +28,7 @@ pub fn comparison(word: &str) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// Shows what a comparison's directory claims.
-pub fn show(dir: &Path, arguments: &CompareArguments) -> Result<u8, Failure> {
+pub fn show(dir: &Path, prices: &Pricing<'_>, arguments: &CompareArguments) -> Result<u8, Failure> {
     let record = ComparisonFile::open(dir).map_err(usage)?;
     let sides = shown::sides_of(dir, &record)?;
     let mut claims = shown::of_directory(dir, &record, &sides, None, &arguments.rules)?;
@@ -35,11 +36,12 @@ pub fn show(dir: &Path, arguments: &CompareArguments) -> Result<u8, Failure> {
         // its page is another, and stays
         claims.run_dir = None;
     }
+    claims.bills = prices.bills_of(dir)?;
     shown::show(&claims, &sides, arguments)
 }
 
 /// Compares runs.
-pub fn compare(words: &[String], arguments: &CompareArguments) -> Result<u8, Failure> {
+pub fn compare(words: &[String], prices: &Pricing<'_>, arguments: &CompareArguments) -> Result<u8, Failure> {
     if words.len() > SIDES_MAX {
         return Err(Failure::usage(format!("at most {SIDES_MAX} sides can be compared")));
     }
@@ -47,7 +49,8 @@ pub fn compare(words: &[String], arguments: &CompareArguments) -> Result<u8, Fai
     check_distinct(sides.iter().flat_map(|side| &side.runs))?;
     let level = Side::take_rounds(&mut sides);
     let asked = Asked { level, rules: &arguments.rules, ..Asked::default() };
-    let claims = shown::of_sides(&sides, asked)?;
+    let mut claims = shown::of_sides(&sides, asked)?;
+    claims.bills = prices.bills(&sides);
     shown::show(&claims, &sides, arguments)
 }
 

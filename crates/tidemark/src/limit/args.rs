@@ -9,6 +9,7 @@ use tidemark_scenario::units::Time;
 
 use crate::args::{key_value, watch};
 use crate::compare::args::percent;
+use crate::cost::PriceArguments;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
@@ -85,6 +86,9 @@ pub struct LimitArguments {
     /// What is written beside the text.
     #[command(flatten)]
     pub results: SeveralResultArguments,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArguments,
     /// How that URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,

@@ -7,11 +7,13 @@ pub mod runs;
 pub mod server;
 pub mod store;
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
 
 /// Longest wait for anything that should come soon.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,6 +37,19 @@ pub fn assert_refused(folder: &Path, arguments: &[&str], says: &str) {
     assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}: {text}");
     assert!(text.contains(says), "{arguments:?} should say `{says}`: {text}");
     assert!(!text.contains("panicked") && !text.contains("internal error"), "{text}");
+}
+
+/// Writes the example of a price file, `prices.yaml`.
+pub fn write_prices(folder: &Path) {
+    fs::write(folder.join("prices.yaml"), run(folder, &["cost", "--example"]).stdout).unwrap();
+}
+
+/// The bills that `tidemark cost` has of a directory; with the prices of that file.
+pub fn bills(folder: &Path, dir: &str) -> Value {
+    let output = run(folder, &["cost", dir, "--prices", "prices.yaml", "--json"]);
+    let costs: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    costs["bills"].clone()
 }
 
 /// Its exit status.

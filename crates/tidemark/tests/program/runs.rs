@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use tidemark_limit::{
+    Figures, Goal, GoalResult, Options, Purpose, Resources, Search, Searches, Trial, TrialPlan,
+};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
     Manifest, Outcome, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
@@ -83,4 +86,27 @@ fn series(label: u16, us: u64) -> Series {
         bodies: 0,
         body_bytes: 0,
     }
+}
+
+/// A search that was stopped: the directory and the level of each trial, and whether it held.
+pub fn search(name: &str, trials: &[(&str, f64, bool)]) -> Searches {
+    let trial = |&(dir, level, met): &(&str, f64, bool)| {
+        let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 4.0 };
+        let figures = Figures { offered_per_s: level, achieved_per_s: level, ..Figures::default() };
+        let seen = vec![GoalResult { met, ..GoalResult::default() }];
+        Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }
+    };
+    let mut searches = Searches::new(name, "");
+    searches.searches = vec![Search {
+        setting: None,
+        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }],
+        options: Options::new(50.0, 300.0),
+        resources: Resources::default(),
+        trials: trials.iter().map(trial).collect(),
+        ended: None,
+        at_least_per_s: None,
+        notes: Vec::new(),
+    }];
+    searches.stopped = Some("stopped by the user".into());
+    searches
 }
