@@ -19,7 +19,7 @@ export function cpuTable(tiers: readonly TierCpu[]): Child {
 
 export function billPart(bill: Bill): Child {
   const cell = (price: Price | null, key: keyof Price): string => (price ? amount(price[key]) : NOTHING);
-  const sumName = bill.lacks.length > 0 ? 'Sum, incomplete' : 'Sum, no load generator';
+  const sumName = bill.not_in_sums.length > 0 ? 'Sum, incomplete' : 'Sum, no load generator';
   const prices = (name: string, at_cpu: Price | null, whole: Price | null): Child[] =>
     [name, cell(at_cpu, 'per_million'), cell(at_cpu, 'per_month'), cell(whole, 'per_million'), cell(whole, 'per_month')];
   const sum = (name: string) => bill.sums.find((of) => of.name === name)?.price ?? null;
@@ -30,7 +30,7 @@ export function billPart(bill: Bill): Child {
     return rows.length > 0 && table(caption, [{ name: caption }, ...keys.map((key) => right(names[key]))], rows.map(({ name, price }) => [name, ...keys.map((key) => cell(price, key))]));
   };
   return [
-    bill.doubt !== '' && el('p', { class: 'bad-text' }, `▲ ${bill.doubt}`),
+    bill.caveat !== '' && el('p', { class: 'bad-text' }, `▲ ${bill.caveat}`),
     el('p', { class: 'lead' }, 'At the rate of this run: the cores that were used, as a share of machines; and whole machines, one for each instance. A million is of good answers, a month 730 hours.'),
     facts([['Prices', [bill.currency, bill.source, bill.date].filter(Boolean).join(' · ')], ['Good answers', `${count(bill.good)} in ${plural(Math.round(bill.measured_s), 'second')}`], ['Published', bill.published]]),
     whole(`Together, ${bill.currency}`, bill.sums),
@@ -39,7 +39,7 @@ export function billPart(bill: Bill): Child {
     ]),
     table('Machines', [{ name: 'Machines' }, { name: 'Kind' }, ...['Instances', 'Machines', 'Cores used', 'Memory'].map(right)],
       bill.tiers.map((of) => [of.tier, of.machine || NOTHING, count(of.instances), of.machines > 0 ? count(of.machines) : NOTHING, cores(of.cores_used), size(of.rss_bytes_max)])),
-    bill.lacks.length > 0 && el('ul', {}, bill.lacks.map((lack) => el('li', { class: 'bad-text' }, `The sums lack ${lack}`))),
+    bill.not_in_sums.length > 0 && el('ul', {}, bill.not_in_sums.map((lack) => el('li', { class: 'bad-text' }, `The sums lack ${lack}`))),
     bill.notes.length > 0 && el('ul', {}, bill.notes.map((note) => el('li', {}, note))),
     whole('Energy', bill.energy),
   ];

@@ -11,7 +11,7 @@ describe('amount', () => {
 describe('billOf', () => {
   it('is null where there is none, and empty of nothing', () => {
     expect(billOf(undefined)).toBeNull();
-    expect(billOf('x')).toMatchObject({ tiers: [], sums: [], energy: [], lacks: [], published: '' });
+    expect(billOf('x')).toMatchObject({ tiers: [], sums: [], energy: [], not_in_sums: [], published: '' });
     expect(cpuOf(null)).toEqual([]);
   });
 

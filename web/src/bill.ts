@@ -20,13 +20,13 @@ export interface Bill {
   currency: string;
   source: string;
   date: string;
-  doubt: string;
+  caveat: string;
   good: number;
   measured_s: number;
   tiers: { tier: string; instances: number; machine: string; machines: number; cores_used: number; rss_bytes_max: number; at_cpu: Price | null; whole: Price | null }[];
   sums: { name: string; price: Price }[];
   energy: { name: string; price: Price }[];
-  lacks: string[];
+  not_in_sums: string[];
   notes: string[];
   published: string;
 }
@@ -52,7 +52,7 @@ export function billOf(value: unknown): Bill | null {
   const usd = text(published.usd);
   const today = text(published.usd_today);
   return {
-    currency, source: text(it.source), date: text(it.date), doubt: text(it.doubt), good: number(it.good), measured_s: number(it.measured_s),
+    currency, source: text(it.source), date: text(it.date), caveat: text(it.caveat), good: number(it.good), measured_s: number(it.measured_s),
     tiers: list(it.tiers).map(object).map((of) => ({
       tier: text(of.tier), instances: number(of.instances), machine: text(of.machine), machines: number(of.machines), cores_used: number(of.cores_used),
       rss_bytes_max: number(of.rss_bytes_max), at_cpu: priceOf(of.at_cpu), whole: priceOf(of.whole),
@@ -61,7 +61,7 @@ export function billOf(value: unknown): Bill | null {
     energy: named([
       ['CPU used, Wh', energy.at_cpu_wh], ['Whole machines, Wh', energy.whole_wh], [`CPU used, ${currency}`, energy.at_cpu], [`Whole machines, ${currency}`, energy.whole],
     ]),
-    lacks: list(it.lacks).map(text), notes: list(it.notes).map(text),
+    not_in_sums: list(it.not_in_sums).map(text), notes: list(it.notes).map(text),
     published: [text(published.what), usd && `${amount(usd)} US dollars of ${number(published.year)}`, today && `${amount(today)} in today’s`].filter(Boolean).join('; '),
   };
 }

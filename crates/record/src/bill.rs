@@ -237,7 +237,7 @@ pub struct Bill {
     pub date: String,
     /// Why the figures are not those of a run that passed; absent where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<String>,
+    pub caveat: Option<String>,
     /// Good answers that came in the measured window.
     pub good: u64,
     /// Length of that, seconds.
@@ -255,7 +255,7 @@ pub struct Bill {
     /// Of whole machines at spot prices; null where a price is missing.
     pub spot: Option<Price>,
     /// What these sums lack, a sentence each; empty where they lack nothing.
-    pub lacks: Vec<String>,
+    pub not_in_sums: Vec<String>,
     /// What is to be said beside.
     pub notes: Vec<String>,
     /// Energy; null where the price file has no watts for it.

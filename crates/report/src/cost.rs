@@ -110,7 +110,7 @@ struct Placed<'a> {
 fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
     let rate = Rate { window_us: us(usage.measured_s), good: usage.good.into(), customers };
     let (mut tiers, mut placed) = (Vec::new(), Vec::new());
-    let (mut lacks, mut notes) = (usage.unseen.clone(), Vec::new());
+    let (mut not_in_sums, mut notes) = (usage.unseen.clone(), Vec::new());
     for tier in &usage.tiers {
         let found = place(tier, usage, prices);
         let of = found.as_ref().ok();
@@ -137,14 +137,14 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
                 placed.extend((tier.role != Role::Driver).then_some(of));
             }
             Err(lack) if tier.role == Role::Driver => notes.push(lack),
-            Err(lack) => lacks.push(lack),
+            Err(lack) => not_in_sums.push(lack),
         }
     }
     if usage.good == 0 {
         notes.push("there was no good answer: there is no price for a million".to_owned());
     }
     if usage.measured_s <= 0.0 {
-        lacks.push("nothing was measured: there is no price".to_owned());
+        not_in_sums.push("nothing was measured: there is no price".to_owned());
     }
     let sum = |of: fn(&TierBill) -> Option<Price>| {
         let prices: Vec<Price> = tiers.iter().filter(|of| of.role != Role::Driver).filter_map(of).collect();
@@ -168,7 +168,7 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
         currency: prices.currency.clone(),
         source: prices.source.clone(),
         date: prices.date.clone(),
-        doubt: usage.doubt.clone(),
+        caveat: usage.caveat.clone(),
         good: usage.good,
         measured_s: usage.measured_s,
         customers,
@@ -176,7 +176,7 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
         whole: sum(|of| of.whole),
         reserved,
         spot,
-        lacks,
+        not_in_sums,
         notes,
         energy,
         published: published::of(&usage.scenario, prices),

@@ -120,7 +120,7 @@ fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
         held.max_by(|a, b| a["level"].as_f64().unwrap().total_cmp(&b["level"].as_f64().unwrap())).unwrap();
     let of_run = bills(folder.path(), &format!("out/{}", best["run"].as_str().unwrap()));
     assert_eq!(of["bill"], of_run[0]["bill"]);
-    assert!(of["bill"]["lacks"][0].as_str().unwrap().contains("was not watched"), "{of}");
+    assert!(of["bill"]["not_in_sums"][0].as_str().unwrap().contains("was not watched"), "{of}");
     assert!(fs::read_to_string(dir.join("report.html")).unwrap().contains("example, made up"));
 
     let refused = run(folder.path(), &["compare", "out", "out"]);

@@ -15,8 +15,8 @@ pub fn cost(bills: &[NamedBill]) -> Vec<Block> {
 /// The same below something else.
 pub(super) fn below(bills: &[NamedBill]) -> impl Iterator<Item = Block> {
     bills.iter().flat_map(|NamedBill { name, bill: of }| {
-        let (level, says) = match &of.doubt {
-            Some(doubt) => (Level::Warning, format!("{name}: {doubt}")),
+        let (level, says) = match &of.caveat {
+            Some(caveat) => (Level::Warning, format!("{name}: {caveat}")),
             None => (Level::Strong, format!("{name}{}", says(of))),
         };
         let head = [Block::Gap, Block::Title(level, format!("{name}: cost")), Block::Lead(level, says)];
@@ -27,7 +27,7 @@ pub(super) fn below(bills: &[NamedBill]) -> impl Iterator<Item = Block> {
 /// The two prices for a million, in half a sentence.
 fn says(bill: &Bill) -> String {
     let million = |price: Option<Price>| price.and_then(|price| price.per_million).map(Amount::shown);
-    let lacking = if bill.lacks.is_empty() { "" } else { "; not all tiers have a price" };
+    let lacking = if bill.not_in_sums.is_empty() { "" } else { "; not all tiers have a price" };
     match million(bill.at_cpu).zip(million(bill.whole)) {
         Some((cpu, whole)) => format!(
             ": a million good answers cost {cpu} {} at the CPU used, {whole} on whole machines{lacking}",
@@ -46,7 +46,7 @@ pub(super) fn bill(bill: &Bill) -> Vec<Block> {
         blocks.extend([Block::Gap, Block::Table(table)]);
     }
     blocks
-        .extend(bill.lacks.iter().map(|lack| Block::point(Level::Warning, format!("the sums lack {lack}"))));
+        .extend(bill.not_in_sums.iter().map(|lack| Block::point(Level::Warning, format!("the sums lack {lack}"))));
     blocks.extend(bill.notes.iter().map(|note| Block::point(Level::Plain, note)));
     let energy = bill.energy.as_ref().map(|of| energy(of, &bill.currency));
     blocks.extend(energy.into_iter().flat_map(|table| [Block::Gap, Block::Table(table)]));
@@ -74,7 +74,7 @@ fn used(bill: &Bill) -> Table {
 fn by_tier(bill: &Bill) -> Table {
     let head = ["", "million, CPU", "month, CPU", "million, whole", "month, whole"];
     let mut table = Table::new(head).dispensable(&["month, CPU", "million, whole"]).whole_names();
-    let sum = if bill.lacks.is_empty() { "sum, no driver" } else { "sum, incomplete" };
+    let sum = if bill.not_in_sums.is_empty() { "sum, no driver" } else { "sum, incomplete" };
     let tiers = bill.tiers.iter().map(|of| (of.tier.as_str(), of.at_cpu, of.whole));
     for (name, at_cpu, whole) in tiers.chain([(sum, bill.at_cpu, bill.whole)]) {
         let two =

@@ -61,7 +61,7 @@ fn two_kinds_of_machines_by_hand() {
     let mut prices = prices(PRICES);
     prices.place("balancer", "small").unwrap();
     let bill = bill([&split()], &prices, Some(1_000)).unwrap();
-    assert_eq!((bill.good, bill.doubt.as_deref(), bill.lacks.len()), (100_000, None, 0));
+    assert_eq!((bill.good, bill.caveat.as_deref(), bill.not_in_sums.len()), (100_000, None, 0));
 
     // web: 80 CPU-seconds for 100,000 answers are 800 s for a million: 800/3600 h of a core at 0.18/4 an hour = 0.01
     let web = tier(&bill, "web");
@@ -95,9 +95,9 @@ fn two_kinds_of_machines_by_hand() {
 fn what_has_no_price_is_named_and_the_sums_say_so() {
     let text = PRICES.replace("machine: large", "tiers: {web: large}");
     let bill = bill([&split()], &prices(&text), None).unwrap();
-    assert_eq!(bill.lacks.len(), 2);
-    assert!(bill.lacks[0].contains("web-balancer: no kind of machine"), "{:?}", bill.lacks);
-    assert!(bill.lacks[1].contains("--machine redis=KIND"), "{:?}", bill.lacks);
+    assert_eq!(bill.not_in_sums.len(), 2);
+    assert!(bill.not_in_sums[0].contains("web-balancer: no kind of machine"), "{:?}", bill.not_in_sums);
+    assert!(bill.not_in_sums[1].contains("--machine redis=KIND"), "{:?}", bill.not_in_sums);
     assert_eq!(tier(&bill, "redis").whole, None);
     assert_eq!(bill.whole.unwrap().per_million, amount("0.1"));
     assert_eq!(bill.spot, None);
@@ -115,7 +115,7 @@ fn a_machine_that_is_too_small_has_no_price_or_there_are_more_of_it() {
     let mut all_small = prices(PRICES);
     all_small.machine = Some("small".into());
     let of = bill([&manifest], &all_small, None).unwrap();
-    assert!(of.lacks[0].starts_with("web: an instance used"), "{:?}", of.lacks);
+    assert!(of.not_in_sums[0].starts_with("web: an instance used"), "{:?}", of.not_in_sums);
     // 0.6 cores each fit; 1.6 do not, and just 1 does
     for (cpu_s, machines) in [(120.0, 2), (320.0, 4), (200.0, 2)] {
         let mut manifest = split();
@@ -133,7 +133,7 @@ fn a_run_that_failed_says_so_first_and_one_without_answers_has_no_price_for_a_mi
     manifest.summary.verdict.reasons = vec!["driver-bound: no room".into()];
     manifest.summary.achieved_per_s = 0.0;
     let bill = bill([&manifest], &prices(PRICES), None).unwrap();
-    assert_eq!(bill.doubt.as_deref(), Some("the run is invalid: driver-bound: no room"));
+    assert_eq!(bill.caveat.as_deref(), Some("the run is invalid: driver-bound: no room"));
     let whole = bill.whole.unwrap();
     assert_eq!((whole.per_million, Some(whole.per_hour)), (None, amount("0.72")));
     let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);

@@ -40,7 +40,7 @@ pub(crate) struct Usage {
     pub(crate) good: u64,
     pub(crate) measured_s: f64,
     pub(crate) customers: Option<u64>,
-    pub(crate) doubt: Option<String>,
+    pub(crate) caveat: Option<String>,
     pub(crate) tiers: Vec<Tier>,
     /// What ran and has no figures of its own.
     pub(crate) unseen: Vec<String>,
@@ -50,7 +50,7 @@ impl Usage {
     pub(crate) fn of(manifest: &Manifest) -> Usage {
         let summary = &manifest.summary;
         let verdict = &summary.verdict;
-        let doubt = match verdict.status {
+        let caveat = match verdict.status {
             Status::Pass => None,
             status => Some(format!("the run is {}: {}", called(status), verdict.in_words("; "))),
         };
@@ -70,7 +70,7 @@ impl Usage {
             good: (summary.achieved_per_s * summary.measured_s).round() as u64,
             measured_s: summary.measured_s,
             customers: manifest.settings.get("customers").and_then(|n| n.parse().ok()).filter(|n| *n > 0),
-            doubt,
+            caveat,
             tiers,
             unseen,
         }
@@ -80,7 +80,7 @@ impl Usage {
     pub(crate) fn add(&mut self, other: Usage) {
         self.good += other.good;
         self.measured_s += other.measured_s;
-        self.doubt = self.doubt.take().or(other.doubt);
+        self.caveat = self.caveat.take().or(other.caveat);
         for tier in other.tiers {
             match self.tiers.iter_mut().find(|of| of.name == tier.name) {
                 Some(of) => {
