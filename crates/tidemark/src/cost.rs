@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tidemark_lab::EXIT_PASS;
-use tidemark_limit::{Search, Searches};
+use tidemark_limit::{Found, Search, SearchVerdict, Searches, Trial};
 use tidemark_record::bill::Bill;
 use tidemark_record::{ComparisonFile, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve};
 use tidemark_report::comparison::{Side, SideRun};
 use tidemark_report::cost::{Costs, NamedBill, bill, tier_names};
-use tidemark_report::limit::level_text;
+use tidemark_report::limit::{at_least, level_text, says};
 use tidemark_report::{blocks, markdown, text};
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::prices::{EXAMPLE, Prices, ROLES};
@@ -113,18 +113,30 @@ impl Pricing<'_> {
         if self.prices.is_none() {
             return Ok(Vec::new());
         }
-        let sides = sides(dir)?;
-        self.check(&manifests(&sides))?;
-        Ok(self.bills(&sides))
+        let found = subjects(dir)?;
+        self.check(&found.iter().flat_map(|of| manifests(std::slice::from_ref(&of.side))).collect::<Vec<_>>())?;
+        Ok(self.bills_for(found))
     }
 
     /// The bills of a directory that was just made: where it has none that is told, as its result stands all the same.
     pub fn bills_now(&self, dir: &Path) -> Vec<NamedBill> {
-        let sides = if self.prices.is_some() { sides(dir) } else { Ok(Vec::new()) };
-        self.bills(&sides.unwrap_or_else(|failure| {
+        let found = if self.prices.is_some() { subjects(dir) } else { Ok(Vec::new()) };
+        self.bills_for(found.unwrap_or_else(|failure| {
             output::remark(&format!("no bill: {failure}"));
             Vec::new()
         }))
+    }
+
+    fn bills_for(&self, found: Vec<Subject>) -> Vec<NamedBill> {
+        let (sides, caveats): (Vec<Side>, Vec<Option<String>>) =
+            found.into_iter().map(|of| (of.side, of.caveat)).unzip();
+        let mut bills = self.bills(&sides);
+        for (NamedBill { bill, .. }, caveat) in bills.iter_mut().zip(caveats) {
+            // what the search came to is weightier than one trial of it
+            let caveats: Vec<String> = caveat.into_iter().chain(bill.caveat.take()).collect();
+            bill.caveat = (!caveats.is_empty()).then(|| caveats.join("; "));
+        }
+        bills
     }
 
     /// Whether these runs have the tiers that `--machine` names.
@@ -190,20 +202,28 @@ pub fn cost(arguments: &CostArguments) -> Result<u8, Failure> {
     outcomes.all().map(|()| EXIT_PASS)
 }
 
-/// What has a bill of its own, with the runs that it is made of.
-fn sides(dir: &Path) -> Result<Vec<Side>, Failure> {
-    let sides = if ComparisonFile::is_at(dir) {
-        compared(dir)?
+/// What has a bill of its own.
+struct Subject {
+    side: Side,
+    /// What must be known before its price; that its runs failed is not in it.
+    caveat: Option<String>,
+}
+
+/// What has a bill of its own in a directory, with the runs that it is made of.
+fn subjects(dir: &Path) -> Result<Vec<Subject>, Failure> {
+    let plain = |side| Subject { side, caveat: None };
+    let found: Vec<Subject> = if ComparisonFile::is_at(dir) {
+        compared(dir)?.into_iter().map(plain).collect()
     } else if file::is_at(dir) {
         searched(dir)?
     } else {
         let manifest = carry_out::open(dir)?.manifest;
         let name = manifest.scenario.clone();
-        vec![Side { name, runs: vec![SideRun { dir: dir.to_owned(), round: None, manifest }] }]
+        vec![plain(Side { name, runs: vec![SideRun { dir: dir.to_owned(), round: None, manifest }] })]
     };
-    match sides.is_empty() {
+    match found.is_empty() {
         true => Err(Failure::usage(format!("{}: no run in it has ended", dir.display()))),
-        false => Ok(sides),
+        false => Ok(found),
     }
 }
 
@@ -226,29 +246,42 @@ fn compared(dir: &Path) -> Result<Vec<Side>, Failure> {
     sides.into_iter().map(side).collect()
 }
 
-/// The highest load that held in each search of a directory.
-fn searched(dir: &Path) -> Result<Vec<Side>, Failure> {
+/// The highest load that held in each search of a directory, and is not above the limit that was found.
+fn searched(dir: &Path) -> Result<Vec<Subject>, Failure> {
     let text = file::read(dir).map_err(usage)?;
     let searches = Searches::from_json(&text).map_err(|reason| usage(file::damaged(dir, &reason)))?;
-    let held = searches.searches.iter().filter_map(|search| held(search, &searches.name));
-    let found = held.map(|(name, trial)| Side::of_runs(&name, &[dir.join(trial)]).map_err(usage));
-    let found = found.collect::<Result<Vec<_>, Failure>>()?;
-    if found.is_empty() {
-        let reason = "nothing held in this search, so that no load has a price; name one of the trials in it";
+    let mut priced = Vec::new();
+    for search in &searches.searches {
+        let found = search.found();
+        let Some((name, trial)) = held(search, &found, &searches.name) else { continue };
+        let side = Side::of_runs(&name, &[dir.join(trial)]).map_err(usage)?;
+        priced.push(Subject { side, caveat: caveat(search, &found) });
+    }
+    if priced.is_empty() {
+        let reason = "no trial held at or below a limit, so that no load has a price; name one of the trials in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
-    Ok(found)
+    Ok(priced)
+}
+
+/// What the search says, where it did not find a limit.
+fn caveat(search: &Search, found: &Found) -> Option<String> {
+    let is_decided = search.ended.is_some() && found.verdict(search.at_least_per_s) == SearchVerdict::Pass;
+    let wanted = search.at_least_per_s.map(|per_s| format!("; {}", at_least(found, per_s)));
+    (!is_decided).then(|| format!("the search: {}{}", says(found), wanted.unwrap_or_default()))
 }
 
 fn usage(error: RecordError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The trial with the highest load that held, and what to call it.
-fn held<'a>(search: &'a Search, name: &str) -> Option<(String, &'a str)> {
-    let trials = search.decided().into_iter().filter(|trial| trial.holds() && !trial.dir.is_empty());
+/// The trial with the highest load that held at or below the limit, and what to call it.
+fn held<'a>(search: &'a Search, found: &Found, name: &str) -> Option<(String, &'a str)> {
+    let most = found.level.or(found.high_level)?;
+    let held = |trial: &&Trial| trial.holds() && trial.ask.level <= most && !trial.dir.is_empty();
+    let trials = search.decided().into_iter().filter(held);
     let trial = trials.max_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
     let setting = search.setting.as_ref().map_or_else(String::new, |setting| format!(" {setting}"));
-    let level = level_text(trial.ask.level, search.found().users);
+    let level = level_text(trial.ask.level, found.users);
     Some((format!("{name}{setting} at {level}, the highest that held"), &trial.dir))
 }

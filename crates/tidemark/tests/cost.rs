@@ -5,6 +5,7 @@ use std::fs;
 use crate::program::runs::{StoredRun, search};
 use crate::program::{assert_refused, bills, code, run, stderr, stdout, write_prices};
 use serde_json::Value;
+use tidemark_limit::{Ending, NotCounted};
 
 const SCENARIO: &str = "
 services: {shop: {serve: trade}}
@@ -66,7 +67,12 @@ fn the_bill_of_a_search_is_that_of_the_highest_load_that_held() {
         (&found[0]["bill"]["good"], &found[0]["bill"]["whole"]["per_hour"]),
         (&4_000.into(), &"0.1".into())
     );
-    assert_eq!(found[0]["bill"], bills(folder.path(), "out/2-100")[0]["bill"]);
+    let mut of_trial = bills(folder.path(), "out/2-100");
+    assert_eq!(of_trial[0]["bill"]["caveat"], Value::Null);
+    // the search did not come to its end
+    assert!(found[0]["bill"]["caveat"].as_str().unwrap().starts_with("the search: holds "), "{found}");
+    of_trial[0]["bill"]["caveat"] = found[0]["bill"]["caveat"].clone();
+    assert_eq!(found[0]["bill"], of_trial[0]["bill"]);
 
     let report = |more: &[&str]| {
         let output = run(folder.path(), &[&["report", "out", "--prices", "prices.yaml"], more].concat());
@@ -76,15 +82,28 @@ fn the_bill_of_a_search_is_that_of_the_highest_load_that_held() {
     let json: Value = serde_json::from_str(&report(&["--json"])).unwrap();
     assert_eq!(json["bills"], found);
     for shown in [report(&[]), report(&["--markdown", "-"]), report(&["--html", "-"])] {
-        assert!(
-            shown.contains("shop at 100/s, the highest that held: a million good answers cost "),
-            "{shown}"
-        );
+        assert!(shown.contains("shop at 100/s, the highest that held: "), "{shown}");
     }
 
     fs::write(out.join("limit.json"), search("shop", &trials[2..]).to_json()).unwrap();
     let refused = ["cost", "out", "--prices", "prices.yaml"];
-    assert_refused(folder.path(), &refused, "nothing held in this search");
+    assert_refused(folder.path(), &refused, "no trial held at or below a limit");
+
+    // one that held above what broke twice is above the limit
+    let trials = [("1-50", 50.0, true), ("3-200", 60.0, false), ("3-200", 61.0, false), ("2-100", 100.0, true)];
+    let mut above = search("shop", &trials);
+    fs::write(out.join("limit.json"), above.to_json()).unwrap();
+    assert_eq!(bills(folder.path(), "out")[0]["name"], "shop at 50/s, the highest that held");
+    // others disturbed more trials than count: the search says so before any price
+    above.searches[0].ended = Some(Ending::Disturbed);
+    let trials = &mut above.searches[0].trials;
+    trials.extend(vec![trials[0].clone(); 5]);
+    for trial in &mut trials[4..] {
+        trial.not_counted = Some(NotCounted::Machine("others".into()));
+    }
+    fs::write(out.join("limit.json"), above.to_json()).unwrap();
+    let found = bills(folder.path(), "out");
+    assert!(found[0]["bill"]["caveat"].as_str().unwrap().contains("not measured: others on"), "{found}");
 }
 
 #[test]
