@@ -364,6 +364,10 @@ pub struct Process {
     pub name: String,
     /// CPU time, seconds.
     pub cpu_s: f64,
+    /// For how much of the window it was seen, seconds: its CPU time is of that. Absent where nobody noted it: runs of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_s: Option<f64>,
     /// Mean CPU use in cores.
     pub cpu_share: f64,
     /// How long its threads, all together, were ready to run but had no core, as a share of the time; absent where they never

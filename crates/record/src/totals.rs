@@ -485,7 +485,8 @@ impl Totals {
             let cpu_share = ratio(cpu_s, seen_s);
             let core_wait_share = (waited_s > 0.0).then(|| ratio(waited_s, seen_s));
             let name = name.clone();
-            Process { name, cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s: None }
+            let seen_s = Some(seen_s);
+            Process { name, cpu_s, seen_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s: None }
         };
         processes.map(process).collect()
     }
@@ -775,11 +776,15 @@ mod tests {
         // 0.5 s at 1, 1 s at 2, 0.5 s at 4.
         assert!((processes[0].cpu_s - 4.5).abs() < 1e-9, "{processes:?}");
         assert!((processes[0].cpu_share - 2.25).abs() < 1e-9);
-        assert_eq!(processes[0].rss_bytes_max, 400);
+        assert_eq!((processes[0].rss_bytes_max, processes[0].seen_s), (400, Some(2.0)));
         // 0.5 s at 1, 0.5 s at 2
         let part = totals.processes_within(Window { start_us: 2_000_000, end_us: 3_000_000 });
         assert!((part[0].cpu_s - 1.5).abs() < 1e-9 && part[0].good_per_cpu_s.is_none(), "{part:?}");
         assert!((totals.steal_share() - 0.225).abs() < 1e-9);
+        // one that was seen first when the window was nearly over
+        totals.add_sample(&sample(4.5, "late", 1.0, 1));
+        let late = totals.processes().pop().unwrap();
+        assert_eq!((late.name.as_str(), late.cpu_s, late.seen_s), ("late", 0.5, Some(0.5)));
     }
 
     #[test]

@@ -414,6 +414,7 @@ pub(crate) mod tests {
             cpu_s,
             cpu_share: cpu_s / seconds as f64,
             core_wait_share: None,
+            seen_s: None,
             rss_bytes_max: 10 << 20,
             good_per_cpu_s: None,
         }];

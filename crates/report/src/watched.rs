@@ -75,7 +75,15 @@ mod tests {
         let mut manifest = run.manifest;
         let process = |name: &str, cpu_s, rss_bytes_max| {
             let (cpu_share, core_wait_share, good_per_cpu_s) = (0.1, None, None);
-            Process { name: name.into(), cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s }
+            Process {
+                name: name.into(),
+                cpu_s,
+                cpu_share,
+                core_wait_share,
+                rss_bytes_max,
+                good_per_cpu_s,
+                seen_s: None,
+            }
         };
         manifest.summary.requests = 1_000;
         manifest.summary.processes =
@@ -105,6 +113,7 @@ mod tests {
                 core_wait_share,
                 rss_bytes_max,
                 good_per_cpu_s: good,
+                seen_s: None,
             }
         };
         manifest.summary.requests = 1_000;
