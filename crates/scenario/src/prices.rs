@@ -10,7 +10,7 @@ use tidemark_record::bill::Amount;
 
 use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::check::check;
-use crate::grammar::kinds::{Bandwidth, Decimal, Size, Text, Whole, nodes};
+use crate::grammar::kinds::{Bandwidth, Decimal, Size, Text, nodes};
 use crate::grammar::record::{Kind, record};
 use crate::grammar::{Keys, Scalar, Shape};
 use crate::load::{alone, read_bounded};
@@ -21,7 +21,7 @@ use crate::sink::Sink;
 use crate::yaml::{self, Node};
 
 /// Most cores of a machine.
-const CORES_MAX: usize = 65_536;
+const CORES_MAX: u64 = 65_536;
 
 /// A price file as an example; it says so in its first line.
 pub const EXAMPLE: &str = include_str!("prices/example.yaml");
@@ -44,6 +44,8 @@ pub struct Prices {
     pub machine: Option<String>,
     /// Kinds of machines by tier, or by one of [`ROLES`].
     pub tiers: BTreeMap<String, String>,
+    /// The same of the command line; they go before the file's.
+    pub given: BTreeMap<String, String>,
     /// A kilowatt-hour.
     pub kwh: Option<Amount>,
     /// By which prices have risen since a year.
@@ -53,8 +55,8 @@ pub struct Prices {
 /// A kind of machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineKind {
-    /// Cores.
-    pub cores: u64,
+    /// Cores, above 0; 0.25 is a quarter of one.
+    pub cores: Amount,
     /// Memory, bytes.
     pub memory_bytes: u64,
     /// Disk, bytes.
@@ -97,7 +99,7 @@ record! {
 record! {
     /// A kind of machine.
     pub(crate) struct Machine("machine", "a kind of machine") {
-        cores (required): Whole<1> = "Cores.",
+        cores (required): Decimal = "Cores: 2, or 0.25.",
         memory (required): Size = "Memory: 8GiB.",
         disk: Size = "Disk; for the reader.",
         network: Bandwidth = "Network: 1GB/s; for the reader.",
@@ -154,21 +156,24 @@ impl Prices {
         }
     }
 
-    /// The kind of machine that a tier stands on: by its name, else by the first of these roles, else that of every other.
-    pub fn machine_of(&self, tier: &str, roles: &[&str]) -> Option<(&str, &MachineKind)> {
-        let mut names = std::iter::once(tier).chain(roles.iter().copied());
-        let name = names.find_map(|name| self.tiers.get(name)).or(self.machine.as_ref())?;
-        self.machines.get_key_value(name).map(|(name, kind)| (name.as_str(), kind))
+    /// The kind of machine that a tier stands on: by its name or its role on the command line, else by the same in the file,
+    /// else that of every other.
+    pub fn machine_of(&self, tier: &str, role: &str) -> Option<(&str, &MachineKind)> {
+        let of = |map: &'_ BTreeMap<String, String>| map.get(tier).or_else(|| map.get(role)).cloned();
+        let name = of(&self.given).or_else(|| of(&self.tiers)).or_else(|| self.machine.clone())?;
+        self.machines.get_key_value(&name).map(|(name, kind)| (name.as_str(), kind))
     }
 
-    /// Has a tier stand on a kind of machine.
+    /// Has a tier stand on a kind of machine, whatever the file says.
     ///
     /// # Errors
-    /// There is no such kind; with the nearest one.
+    /// There is no such kind, with the nearest one; or the tier has one already.
     pub fn place(&mut self, tier: &str, machine: &str) -> Result<(), String> {
         unknown_machine(machine, self.machines.keys().map(String::as_str)).map_or(Ok(()), Err)?;
-        self.tiers.insert(tier.to_owned(), machine.to_owned());
-        Ok(())
+        match self.given.insert(tier.to_owned(), machine.to_owned()) {
+            Some(other) => Err(format!("{tier} has {other} already; name one kind of machine for it")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -183,6 +188,17 @@ fn unknown_machine<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone)
     Some(format!("unknown kind of machine \"{name}\"{hint}"))
 }
 
+fn cores(of: &Machine<'_>, sink: &Sink<'_>) -> Option<Amount> {
+    let cores = of.cores.value?;
+    let wrong = match cores {
+        Amount::ZERO => "is too small: a machine has at least a part of a core".to_owned(),
+        most if most > Amount::whole(CORES_MAX) => format!("is too large; at most {CORES_MAX}"),
+        cores => return Some(cores),
+    };
+    of.cores.error(sink, format!("{cores} {wrong}"));
+    None
+}
+
 fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
     let sink = reader.sink;
     let mut machines = BTreeMap::new();
@@ -191,7 +207,7 @@ fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
         machines.insert(
             name.text()?.to_owned(),
             MachineKind {
-                cores: of.cores.at_most(CORES_MAX, sink)? as u64,
+                cores: cores(&of, sink)?,
                 memory_bytes: of.memory.value?,
                 disk_bytes: of.disk.value,
                 network_bytes_per_s: of.network.value,
@@ -243,6 +259,7 @@ fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
         tiers,
         kwh: file.energy.value.as_ref().and_then(|energy| energy.kwh.value),
         inflation,
+        given: BTreeMap::new(),
     })
 }
 
@@ -264,11 +281,26 @@ mod tests {
         let prices = Prices::parse("example", EXAMPLE).unwrap();
         assert!(EXAMPLE.lines().next().unwrap().contains("EXAMPLE of 2026-"));
         assert!(prices.source.contains("example"));
-        let of = |tier: &str, roles: &[&str]| prices.machine_of(tier, roles).unwrap().0;
-        assert_eq!((of("redis", &["stores"]), of("auth", &["services"])), ("r.large", "m.large"));
+        let of = |tier: &str, role: &str| prices.machine_of(tier, role).unwrap().0;
+        assert_eq!((of("redis", "stores"), of("auth", "services")), ("r.large", "m.large"));
         let large = &prices.machines["m.large"];
         assert_eq!((large.hour.to_string(), large.memory_bytes), ("0.1".to_owned(), 8 << 30));
         assert_eq!(prices.machines["m.small"].spot_hour, None);
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_file() {
+        let text = EXAMPLE.replace("stores: r.large", "stores: r.large\n  redis: r.large");
+        let mut prices = Prices::parse("p.yaml", &text).unwrap();
+        prices.place("stores", "m.small").unwrap();
+        assert_eq!(prices.machine_of("redis", "stores").unwrap().0, "m.small");
+        prices.place("redis", "m.large").unwrap();
+        assert_eq!(prices.machine_of("redis", "stores").unwrap().0, "m.large");
+        assert!(prices.place("redis", "m.large").unwrap_err().contains("already"));
+        assert!(prices.place("web", "m.larg").unwrap_err().contains("did you mean m.large?"));
+        let quarter = EXAMPLE.replace("cores: 1,", "cores: 0.25,");
+        let prices = Prices::parse("p.yaml", &quarter).unwrap();
+        assert_eq!(prices.machines["m.small"].cores.to_string(), "0.25");
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
                       cannot be equal for all";
         return Err(Failure::usage(format!("sessions of {other} {reason}")));
     }
+    prices.check_plans(comparison.sides.iter().map(|side| &side.plan))?;
     let mut options = carry_out::options(&arguments)?;
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();

@@ -1,17 +1,20 @@
 //! `tidemark cost`, and `--prices` of other verbs: what runs cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Found, Search, SearchVerdict, Searches, Trial};
 use tidemark_record::bill::Bill;
-use tidemark_record::{ComparisonFile, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve};
+use tidemark_record::{
+    ComparisonFile, DRIVER, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve,
+};
 use tidemark_report::comparison::{Side, SideRun};
 use tidemark_report::cost::{Costs, NamedBill, bill, tier_names};
 use tidemark_report::limit::{at_least, level_text, says};
 use tidemark_report::{blocks, markdown, text};
+use tidemark_scenario::Plan;
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::prices::{EXAMPLE, Prices, ROLES};
 
@@ -24,10 +27,9 @@ use crate::results::{self, Outcomes, ResultArguments};
 /// `tidemark cost`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prices are for a million good answers, an hour, a day and a month (730 hours) at the rate of the run: of the CPU that was used, \
-as a share of machines, and of whole machines, one for each instance. Of a search it is the highest load that held, of a \
-comparison each side. A tier is a service or a store by its name, or web (what is driven), services, balancer, stores, watched, \
-driver. See docs/cost.md.
+Prices a million good answers, an hour, a day and a month (730 hours) at the run's rate, twice: for the CPU used, and for whole \
+machines, one for each instance. A search is priced at the highest load that held; a comparison, each side. A tier is a service \
+or a store by its name, or web (what is driven), services, balancer, stores, watched, driver. See docs/cost.md.
 
 Examples:
   tidemark cost --example > prices.yaml
@@ -45,10 +47,10 @@ pub struct CostArguments {
     #[command(flatten)]
     pub prices: PriceArguments,
     /// Write one JSON object in place of the text, to standard output unless =FILE is said
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Results")]
     pub json: Option<PathBuf>,
     /// Write Markdown in place of the text; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub markdown: Option<PathBuf>,
 }
 
@@ -56,7 +58,7 @@ pub struct CostArguments {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Cost")]
 pub struct PriceArguments {
-    /// Say what it costs, with the machines of this price file; `tidemark cost --example` prints one
+    /// Price file: machines and what an hour of each costs
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// The kind of machine that a tier stands on, like web=m.large (repeatable)
@@ -114,7 +116,9 @@ impl Pricing<'_> {
             return Ok(Vec::new());
         }
         let found = subjects(dir)?;
-        self.check(&found.iter().flat_map(|of| manifests(std::slice::from_ref(&of.side))).collect::<Vec<_>>())?;
+        self.check(
+            &found.iter().flat_map(|of| manifests(std::slice::from_ref(&of.side))).collect::<Vec<_>>(),
+        )?;
         Ok(self.bills_for(found))
     }
 
@@ -147,8 +151,23 @@ impl Pricing<'_> {
         self.unknown(runs).map_or(Ok(()), |reason| Err(Failure::usage(reason)))
     }
 
+    /// Whether what is about to run has the tiers that `--machine` names.
+    ///
+    /// # Errors
+    /// One that no plan has, and those that they have.
+    pub fn check_plans<'p>(&self, plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
+        if self.asked.machines.is_empty() {
+            return Ok(());
+        }
+        let names: BTreeSet<String> = plans.into_iter().flat_map(planned).collect();
+        self.unknown_among(&Vec::from_iter(names)).map_or(Ok(()), |reason| Err(Failure::usage(reason)))
+    }
+
     fn unknown(&self, runs: &[&Manifest]) -> Option<String> {
-        let names = tier_names(runs.iter().copied());
+        self.unknown_among(&tier_names(runs.iter().copied()))
+    }
+
+    fn unknown_among(&self, names: &[String]) -> Option<String> {
         let known = |tier: &str| ROLES.contains(&tier) || names.iter().any(|name| name == tier);
         let (tier, machine) = self.asked.machines.iter().find(|(tier, _)| !known(tier))?;
         let mut hint = did_you_mean(tier, names.iter().map(String::as_str));
@@ -164,6 +183,13 @@ impl Pricing<'_> {
         bill.notes.extend(wrong);
         Some(bill)
     }
+}
+
+/// What the tiers of a plan are called.
+fn planned(plan: &Plan) -> impl Iterator<Item = String> {
+    let systems = std::iter::once(&plan.system).chain(&plan.services).flat_map(|system| system.tier.names());
+    let stores = plan.stores.iter().map(|store| store.name.clone());
+    systems.chain(stores).chain(plan.watched_names()).chain([DRIVER.to_owned()])
 }
 
 fn manifests(sides: &[Side]) -> Vec<&Manifest> {
@@ -258,7 +284,8 @@ fn searched(dir: &Path) -> Result<Vec<Subject>, Failure> {
         priced.push(Subject { side, caveat: caveat(search, &found) });
     }
     if priced.is_empty() {
-        let reason = "no trial held at or below a limit, so that no load has a price; name one of the trials in it";
+        let reason =
+            "no trial held at or below a limit, so that no load has a price; name one of the trials in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
     Ok(priced)

@@ -41,6 +41,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         asked: asked(arguments),
     };
     let members = members(arguments)?;
+    prices.check_plans(members.iter().map(|member| &member.plan))?;
     let LimitOutcome { dir, searches, exit_status, failed } =
         search::<Failure>(&members, &options, &mut |start, plan, options| {
             if !arguments.quiet {

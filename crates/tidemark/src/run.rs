@@ -42,6 +42,7 @@ fn one(plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let plan = asked(plan, &arguments)?;
     let name = plan.name.clone();
     let prices = arguments.prices.read()?;
+    prices.check_plans([&plan])?;
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();

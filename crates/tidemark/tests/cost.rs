@@ -8,10 +8,11 @@ use serde_json::Value;
 use tidemark_limit::{Ending, NotCounted};
 
 const SCENARIO: &str = "
+settings: {users: 1}
 services: {shop: {serve: trade}}
 system: {service: shop}
 sessions: {asker: {steps: [{GET: /count}]}}
-load: {users: 1, hold: 2s}
+load: {users: '${users}', hold: 2s}
 ";
 
 #[test]
@@ -25,6 +26,23 @@ fn a_run_has_its_bill_and_shows_it_again() {
     // what is wrong is told before the run
     let wrong = ["run", "a.yaml", "--prices", "prices.yaml", "--machine", "web=m.larg", "--out", "none"];
     assert_refused(folder.path(), &wrong, "did you mean m.large?");
+    let unknown = ["--prices", "prices.yaml", "--machine", "shp=m.large", "--out", "none"];
+    for verb in ["run", "limit", "compare"] {
+        let more: &[&str] = if verb == "compare" { &["--vs", "users=2"] } else { &[] };
+        let what = [&[verb, "a.yaml"], more, &unknown].concat();
+        assert_refused(folder.path(), &what, "--machine shp=m.large: no such tier; did you mean shop?");
+    }
+    let twice = [
+        "run",
+        "a.yaml",
+        "--prices",
+        "prices.yaml",
+        "--machine",
+        "shop=m.large",
+        "--machine",
+        "shop=m.small",
+    ];
+    assert_refused(folder.path(), &twice, "shop has m.large already");
     assert!(!at("none").exists());
 
     let made = ["run", "a.yaml", "--prices", "prices.yaml", "--customers", "1000", "--out", "out"];
@@ -90,7 +108,8 @@ fn the_bill_of_a_search_is_that_of_the_highest_load_that_held() {
     assert_refused(folder.path(), &refused, "no trial held at or below a limit");
 
     // one that held above what broke twice is above the limit
-    let trials = [("1-50", 50.0, true), ("3-200", 60.0, false), ("3-200", 61.0, false), ("2-100", 100.0, true)];
+    let trials =
+        [("1-50", 50.0, true), ("3-200", 60.0, false), ("3-200", 61.0, false), ("2-100", 100.0, true)];
     let mut above = search("shop", &trials);
     fs::write(out.join("limit.json"), above.to_json()).unwrap();
     assert_eq!(bills(folder.path(), "out")[0]["name"], "shop at 50/s, the highest that held");

@@ -39,6 +39,7 @@ pub fn compare(word: &str, prices: &Pricing<'_>, arguments: &CompareArguments) -
         ask(&mut side.plan, arguments)
             .map_err(|failure| Failure { message: format!("{}: {failure}", side.name), ..failure })?;
     }
+    prices.check_plans(comparison.sides.iter().map(|side| &side.plan))?;
     if arguments.duration.is_none() {
         shorten(&mut comparison, arguments);
     }
@@ -118,6 +119,7 @@ fn against(
         ));
     };
     ask(&mut plan, arguments)?;
+    prices.check_plans([&*plan])?;
     let labels: Vec<&str> = plan.labels.iter().map(String::as_str).collect();
     let shared = if labels.len() > 1 { &labels[..] } else { &[] };
     shown::check_labels(&arguments.rules, shared)?;
