@@ -22,8 +22,9 @@ export interface Bill {
   date: string;
   caveat: string;
   good: number;
+  failed: number;
   measured_s: number;
-  tiers: { tier: string; instances: number; machine: string; machines: number; cores_used: number; rss_bytes_max: number; at_cpu: Price | null; whole: Price | null }[];
+  tiers: { tier: string; instances: number; machine: string; machines: number; cores_used: number; rss_bytes_max: number; at_cpu: Price | null; at_cpu_is_less: boolean; whole: Price | null }[];
   sums: { name: string; price: Price }[];
   energy: { name: string; price: Price }[];
   not_in_sums: string[];
@@ -52,10 +53,10 @@ export function billOf(value: unknown): Bill | null {
   const usd = text(published.usd);
   const today = text(published.usd_today);
   return {
-    currency, source: text(it.source), date: text(it.date), caveat: text(it.caveat), good: number(it.good), measured_s: number(it.measured_s),
+    currency, source: text(it.source), date: text(it.date), caveat: text(it.caveat), good: number(it.good), failed: number(it.failed), measured_s: number(it.measured_s),
     tiers: list(it.tiers).map(object).map((of) => ({
       tier: text(of.tier), instances: number(of.instances), machine: text(of.machine), machines: number(of.machines), cores_used: number(of.cores_used),
-      rss_bytes_max: number(of.rss_bytes_max), at_cpu: priceOf(of.at_cpu), whole: priceOf(of.whole),
+      rss_bytes_max: number(of.rss_bytes_max), at_cpu: priceOf(of.at_cpu), at_cpu_is_less: of.at_cpu_is_less === true, whole: priceOf(of.whole),
     })),
     sums: named([['CPU used', it.at_cpu], ['Whole machines', it.whole], ['Whole machines, reserved', it.reserved], ['Whole machines, spot', it.spot]]),
     energy: named([

@@ -22,6 +22,9 @@ const DIGITS: usize = 3;
 pub struct Amount(u128);
 
 impl Amount {
+    /// Nothing.
+    pub const ZERO: Amount = Amount(0);
+
     /// A whole amount.
     pub const fn whole(amount: u64) -> Amount {
         Amount(amount as u128 * ONE)
@@ -187,12 +190,15 @@ pub struct TierBill {
     pub cpu_s: f64,
     /// Cores that all of them used, mean.
     pub cores_used: f64,
-    /// Highest resident memory of one of them, bytes.
+    /// Highest resident memory of one of them, bytes; 0 where it is not known.
     pub rss_bytes_max: u64,
     /// Kind of machine; null where none is named for it.
     pub machine: Option<String>,
     /// Machines: one for each instance, more where one used more cores than a machine has. Null without a price.
     pub machines: Option<u64>,
+    /// Whether less CPU was used than the clock tells of, 10 ms: `at_cpu` is the price of that, and the true one is less.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_cpu_is_less: bool,
     /// Price of the cores that were used, as a share of the machine.
     pub at_cpu: Option<Price>,
     /// Price of whole machines.
@@ -240,6 +246,9 @@ pub struct Bill {
     pub caveat: Option<String>,
     /// Good answers that came in the measured window.
     pub good: u64,
+    /// Requests that were due in it and had none.
+    #[serde(default)]
+    pub failed: u64,
     /// Length of that, seconds.
     pub measured_s: f64,
     /// Customers among whom the price is divided; null where nobody says.
@@ -254,7 +263,7 @@ pub struct Bill {
     pub reserved: Option<Price>,
     /// Of whole machines at spot prices; null where a price is missing.
     pub spot: Option<Price>,
-    /// What these sums lack, a sentence each; empty where they lack nothing.
+    /// What is in none of these sums, and why, a sentence each; empty where nothing is left out.
     pub not_in_sums: Vec<String>,
     /// What is to be said beside.
     pub notes: Vec<String>,

@@ -1,6 +1,6 @@
 //! What a run costs: what each tier used, and a price file, become a [`Bill`].
 //!
-//! Two prices stand side by side. *At the CPU used*: cores that were used, as a share of the machine's. *Whole machines*: one
+//! Two prices stand side by side. *For the CPU used*: cores that were used, as a share of the machine's. *Whole machines*: one
 //! for each instance, more where an instance used more cores than a machine has. Both are linear in the rate of the run and say
 //! nothing of another rate. CPU time is counted in microseconds from there on; nothing is rounded but each amount at its end.
 
@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tidemark_record::bill::{Amount, Bill, Energy, MONTH_HOURS, Price, Role, TierBill};
 use tidemark_record::{Manifest, Sample};
-use tidemark_scenario::prices::{MachineKind, Prices};
+use tidemark_scenario::diagnostic::did_you_mean;
+use tidemark_scenario::prices::{MachineKind, Prices, ROLES};
 
 use crate::json::schema_of;
 use crate::units::{bytes, plural};
@@ -22,6 +23,9 @@ pub(crate) use usage::{Tier, Usage};
 
 /// Most CPU time and most of a measured window that is reckoned with, microseconds: above thirty years of one core.
 const US_MAX: f64 = 1e15;
+
+/// The clock of CPU time goes on by so much, seconds: less is not told from nothing.
+const TICK_S: f64 = 0.01;
 
 /// Makes the bill of runs that belong together: of one, or of all rounds of a side of a comparison. None of none.
 ///
@@ -31,37 +35,51 @@ pub fn bill<'a>(
     prices: &Prices,
     customers: Option<u64>,
 ) -> Option<Bill> {
-    let mut usages = runs.into_iter().map(Usage::of);
+    let runs: Vec<&Manifest> = runs.into_iter().collect();
+    let mut usages = runs.iter().copied().map(Usage::of);
     let mut usage = usages.next()?;
     usages.for_each(|other| usage.add(other));
-    Some(of_usage(&usage, prices, customers.or(usage.customers)))
+    let mut bill = of_usage(&usage, prices, customers.or(usage.customers));
+    bill.notes.extend(names_of_none(&runs, prices));
+    Some(bill)
+}
+
+/// What the price file names and these runs do not have.
+fn names_of_none(runs: &[&Manifest], prices: &Prices) -> Vec<String> {
+    let names = tier_names(runs.iter().copied());
+    let is_known = |tier: &str| ROLES.contains(&tier) || names.iter().any(|name| name == tier);
+    let of_none = prices.tiers.keys().filter(|tier| !is_known(tier));
+    let tells = |tier: &String| {
+        let hint = did_you_mean(tier, names.iter().map(String::as_str));
+        format!("the price file has {tier} among its tiers, and this run has none of that name{hint}")
+    };
+    of_none.map(tells).collect()
 }
 
 /// What runs have that a price file and `--machine` can name: each tier, and what it may be called beside.
 pub fn tier_names<'a>(runs: impl IntoIterator<Item = &'a Manifest>) -> Vec<String> {
-    let tiers = runs.into_iter().flat_map(usage::tiers);
-    let names = tiers.flat_map(|tier| {
-        let role = roles(tier.role).first().map(|role| (*role).to_owned());
-        std::iter::once(tier.name).chain(role)
-    });
     let mut found: Vec<String> = Vec::new();
-    names.for_each(|name| {
-        if !found.contains(&name) {
-            found.push(name);
+    for manifest in runs {
+        let tiers = usage::tiers(manifest).into_iter();
+        let names = tiers.flat_map(|tier| [tier.name, called(tier.role).to_owned()]);
+        for name in names.chain(usage::declared(manifest)) {
+            if !found.contains(&name) {
+                found.push(name);
+            }
         }
-    });
+    }
     found
 }
 
 /// What the kinds of tiers are called in price files.
-fn roles(role: Role) -> &'static [&'static str] {
+fn called(role: Role) -> &'static str {
     match role {
-        Role::System => &["web"],
-        Role::Service => &["services"],
-        Role::Balancer => &["balancer"],
-        Role::Store => &["stores"],
-        Role::Watched => &["watched"],
-        Role::Driver => &["driver"],
+        Role::System => "web",
+        Role::Service => "services",
+        Role::Balancer => "balancer",
+        Role::Store => "stores",
+        Role::Watched => "watched",
+        Role::Driver => "driver",
     }
 }
 
@@ -95,7 +113,9 @@ impl Rate {
     }
 
     fn at_cpu(self, tier: &Tier, kind: &MachineKind) -> Option<Price> {
-        self.price(kind.hour, us(tier.cpu_s), self.window_us * u128::from(kind.cores))
+        // a machine's cores are counted in billionths
+        let cpu_us = us(tier.cpu_s.max(TICK_S)) * Amount::whole(1).nano();
+        self.price(kind.hour, cpu_us, self.window_us * kind.cores.nano())
     }
 }
 
@@ -110,66 +130,39 @@ struct Placed<'a> {
 fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
     let rate = Rate { window_us: us(usage.measured_s), good: usage.good.into(), customers };
     let (mut tiers, mut placed) = (Vec::new(), Vec::new());
-    let (mut not_in_sums, mut notes) = (usage.unseen.clone(), Vec::new());
+    let (mut not_in_sums, mut notes) = (usage.unseen(), usage.faults.clone());
     for tier in &usage.tiers {
         let found = place(tier, usage, prices);
-        let of = found.as_ref().ok();
-        tiers.push(TierBill {
-            tier: tier.name.clone(),
-            role: tier.role,
-            instances: tier.instances,
-            cpu_s: tier.cpu_s,
-            cores_used: cores_used(tier, usage),
-            rss_bytes_max: tier.rss_bytes_max,
-            machine: of.map(|of| of.name.to_owned()),
-            machines: of.map(|of| of.machines),
-            at_cpu: of.and_then(|of| rate.at_cpu(tier, of.kind)),
-            whole: of.and_then(|of| rate.price(of.kind.hour, of.machines.into(), 1)),
-        });
+        tiers.push(tier_bill(tier, usage, rate, found.as_ref().ok()));
         match found {
             Ok(of) => {
-                notes.extend((of.machines > tier.instances).then(|| {
-                    let machines = plural(of.machines, "machine");
-                    let of_instances = plural(tier.instances, "instance");
-                    let used = format!("{}: an instance used more cores than {} has", tier.name, of.name);
-                    format!("{used}: {machines} for {of_instances}")
-                }));
+                notes.extend(told_of(&of));
                 placed.extend((tier.role != Role::Driver).then_some(of));
             }
-            Err(lack) if tier.role == Role::Driver => notes.push(lack),
-            Err(lack) => not_in_sums.push(lack),
+            Err(why) if tier.role == Role::Driver => notes.push(format!("{} has no price: {why}", tier.name)),
+            Err(why) => not_in_sums.push(format!("{} is in no sum: {why}", tier.name)),
         }
     }
     if usage.good == 0 {
-        notes.push("there was no good answer: there is no price for a million".to_owned());
+        notes.push("no price for a million: there was no good answer".to_owned());
     }
     if usage.measured_s <= 0.0 {
-        not_in_sums.push("nothing was measured: there is no price".to_owned());
+        not_in_sums.push("no price for the CPU used: nothing was measured".to_owned());
     }
     let sum = |of: fn(&TierBill) -> Option<Price>| {
         let prices: Vec<Price> = tiers.iter().filter(|of| of.role != Role::Driver).filter_map(of).collect();
         (!prices.is_empty()).then(|| prices.into_iter().sum())
     };
-    let mut other = |what: &str, hour: fn(&MachineKind) -> Option<Amount>| {
-        let without: Vec<&str> =
-            placed.iter().filter(|of| hour(of.kind).is_none()).map(|of| of.name).collect();
-        if let Some(name) = without.first() {
-            notes.push(format!("no {what} price: {name} has none"));
-            return None;
-        }
-        let price = |of: &Placed<'_>| rate.price(hour(of.kind)?, of.machines.into(), 1);
-        let prices: Option<Vec<Price>> = placed.iter().map(price).collect();
-        prices.filter(|prices| !prices.is_empty()).map(|prices| prices.into_iter().sum())
-    };
-    let reserved = other("reserved", |kind| kind.reserved_hour);
-    let spot = other("spot", |kind| kind.spot_hour);
+    let reserved = whole_at(&placed, rate, "reserved", |kind| kind.reserved_hour, &mut notes);
+    let spot = whole_at(&placed, rate, "spot", |kind| kind.spot_hour, &mut notes);
     let energy = energy(&placed, rate, prices, &mut notes);
     Bill {
         currency: prices.currency.clone(),
         source: prices.source.clone(),
         date: prices.date.clone(),
-        caveat: usage.caveat.clone(),
+        caveat: usage.caveat(),
         good: usage.good,
+        failed: usage.failed,
         measured_s: usage.measured_s,
         customers,
         at_cpu: sum(|of| of.at_cpu),
@@ -184,28 +177,79 @@ fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
     }
 }
 
+fn tier_bill(tier: &Tier, usage: &Usage, rate: Rate, of: Option<&Placed<'_>>) -> TierBill {
+    let at_cpu = of.and_then(|of| rate.at_cpu(tier, of.kind));
+    TierBill {
+        tier: tier.name.clone(),
+        role: tier.role,
+        instances: tier.instances,
+        cpu_s: tier.cpu_s,
+        cores_used: cores_used(tier, usage),
+        rss_bytes_max: tier.rss_bytes_max(),
+        machine: of.map(|of| of.name.to_owned()),
+        machines: of.map(|of| of.machines),
+        at_cpu_is_less: at_cpu.is_some() && tier.cpu_s < TICK_S,
+        at_cpu,
+        whole: of.and_then(|of| rate.price(of.kind.hour, of.machines.into(), 1)),
+    }
+}
+
+/// What is to be said of a tier's machines.
+fn told_of(of: &Placed<'_>) -> Vec<String> {
+    let Tier { name, instances, .. } = of.tier;
+    let mut notes = Vec::new();
+    if of.machines > *instances {
+        let [machines, instances] =
+            [(of.machines, "machine"), (*instances, "instance")].map(|(count, what)| plural(count, what));
+        let used = format!("{name}: an instance used more cores than {} has", of.name);
+        notes.push(format!("{used}: {machines} for {instances}"));
+    }
+    if of.tier.rss_bytes_max() == 0 {
+        notes.push(format!(
+            "{name}: whether {} has enough memory is unknown: how much it used was not seen",
+            of.name
+        ));
+    }
+    notes
+}
+
+/// The price of whole machines by another price of an hour; `None`, and a note, where one has none.
+fn whole_at(
+    placed: &[Placed<'_>],
+    rate: Rate,
+    what: &str,
+    hour: fn(&MachineKind) -> Option<Amount>,
+    notes: &mut Vec<String>,
+) -> Option<Price> {
+    if let Some(of) = placed.iter().find(|of| hour(of.kind).is_none()) {
+        notes.push(format!("no {what} price: {} has none", of.name));
+        return None;
+    }
+    let price = |of: &Placed<'_>| rate.price(hour(of.kind)?, of.machines.into(), 1);
+    let prices: Option<Vec<Price>> = placed.iter().map(price).collect();
+    prices.filter(|prices| !prices.is_empty()).map(|prices| prices.into_iter().sum())
+}
+
 fn cores_used(tier: &Tier, usage: &Usage) -> f64 {
     if usage.measured_s > 0.0 { tier.cpu_s / usage.measured_s } else { 0.0 }
 }
 
 /// The machines that a tier stands on, or why it has no price.
 fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed<'a>, String> {
+    if let Some(why) = usage.not_seen(tier) {
+        return Err(why);
+    }
     let name = &tier.name;
-    let (machine, kind) = prices.machine_of(name, roles(tier.role)).ok_or_else(|| {
-        format!(
-            "{name}: no kind of machine; name one: --machine {name}=KIND, or `machine:` in the price file"
-        )
+    let (machine, kind) = prices.machine_of(name, called(tier.role)).ok_or_else(|| {
+        format!("it has no kind of machine; give --machine {name}=KIND, or `machine:` in the price file")
     })?;
-    if tier.rss_bytes_max > kind.memory_bytes {
-        let [used, has] = [tier.rss_bytes_max, kind.memory_bytes].map(bytes);
+    if tier.rss_bytes_max() > kind.memory_bytes {
+        let [used, has] = [tier.rss_bytes_max(), kind.memory_bytes].map(bytes);
         return Err(format!(
-            "{name}: an instance used {used} of memory, and {machine} has {has}; give it a larger one: --machine {name}=KIND"
+            "an instance used {used} of memory, and {machine} has {has}; give it a larger one: --machine {name}=KIND"
         ));
     }
-    // in billionths of a core, so that what fits exactly is not one machine more
-    let of_one = (cores_used(tier, usage) / tier.instances as f64 * 1e9).round() as u64;
-    let each = of_one.div_ceil(kind.cores.saturating_mul(1_000_000_000)).max(1);
-    Ok(Placed { tier, kind, name: machine, machines: tier.instances.saturating_mul(each) })
+    Ok(Placed { tier, kind, name: machine, machines: tier.machines(kind.cores, usage.measured_s) })
 }
 
 /// Watts are reckoned as prices: a watt is a watt-hour each hour.
@@ -292,11 +336,9 @@ pub struct TierCpu {
 /// CPU by tier and node.
 pub(crate) fn cpu_by_tier(manifest: &Manifest, samples: &[Sample]) -> Vec<TierCpu> {
     let usage = Usage::of(manifest);
-    let measured = manifest.phases.iter().filter(|phase| phase.measured);
-    let from_us = measured.clone().map(|phase| phase.start_us).min().unwrap_or(0);
-    let to_us = measured.map(|phase| phase.end_us).max().unwrap_or(u64::MAX);
+    let (from_us, to_us) = usage::measured_us(manifest);
     let cpu = |tier: &Tier| {
-        let looks = samples.iter().filter(|look| tier.nodes.contains(&look.process));
+        let looks = samples.iter().filter(|look| tier.nodes.iter().any(|node| node.name == look.process));
         let looks = looks.filter(|look| (from_us..=to_us).contains(&look.at_us)).map(|look| look.cpu_share);
         let (min, max) =
             looks.fold((f64::INFINITY, 0.0_f64), |(min, max), share| (min.min(share), max.max(share)));
@@ -307,7 +349,7 @@ pub(crate) fn cpu_by_tier(manifest: &Manifest, samples: &[Sample]) -> Vec<TierCp
             mean: cores_used(tier, &usage) / tier.instances as f64,
             min: if min.is_finite() { min } else { 0.0 },
             max,
-            rss_bytes_max: tier.rss_bytes_max,
+            rss_bytes_max: tier.rss_bytes_max(),
         }
     };
     usage.tiers.iter().map(cpu).collect()

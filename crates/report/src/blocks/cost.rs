@@ -5,7 +5,7 @@ use tidemark_record::bill::{Amount, Bill, Energy, Price, PublishedBill};
 use super::run::under;
 use super::{Block, Level, Table};
 use crate::cost::NamedBill;
-use crate::units::{bytes, count, seconds};
+use crate::units::{bytes, count, percent, seconds};
 
 /// The bills of runs that stand beside each other.
 pub fn cost(bills: &[NamedBill]) -> Vec<Block> {
@@ -30,7 +30,7 @@ fn says(bill: &Bill) -> String {
     let lacking = if bill.not_in_sums.is_empty() { "" } else { "; not all tiers have a price" };
     match million(bill.at_cpu).zip(million(bill.whole)) {
         Some((cpu, whole)) => format!(
-            ": a million good answers cost {cpu} {} at the CPU used, {whole} on whole machines{lacking}",
+            ": a million good answers cost {cpu} {} for the CPU used, {whole} on whole machines{lacking}",
             bill.currency
         ),
         None => ": there is no price for a million good answers".to_owned(),
@@ -40,13 +40,16 @@ fn says(bill: &Bill) -> String {
 /// A bill under its heading.
 pub(super) fn bill(bill: &Bill) -> Vec<Block> {
     let mut blocks = vec![Block::line("prices", &[&bill.currency, &bill.source, &bill.date])];
-    let good = format!("{} good answers in {}", count(bill.good), seconds(bill.measured_s));
+    let mut good = format!("{} good answers in {}", count(bill.good), seconds(bill.measured_s));
+    if bill.failed > 0 {
+        let share = bill.failed as f64 / (bill.failed + bill.good) as f64;
+        good += &format!(", {} failed ({})", count(bill.failed), percent(share));
+    }
     blocks.push(Block::line("rate", &[&good]));
     for table in [used(bill), by_tier(bill), sums(bill)] {
         blocks.extend([Block::Gap, Block::Table(table)]);
     }
-    blocks
-        .extend(bill.not_in_sums.iter().map(|lack| Block::point(Level::Warning, format!("the sums lack {lack}"))));
+    blocks.extend(bill.not_in_sums.iter().map(|says| Block::point(Level::Warning, says)));
     blocks.extend(bill.notes.iter().map(|note| Block::point(Level::Plain, note)));
     let energy = bill.energy.as_ref().map(|of| energy(of, &bill.currency));
     blocks.extend(energy.into_iter().flat_map(|table| [Block::Gap, Block::Table(table)]));
@@ -64,8 +67,9 @@ fn used(bill: &Bill) -> Table {
     for of in &bill.tiers {
         let machine = of.machine.clone().unwrap_or_else(|| "-".to_owned());
         let machines = of.machines.map_or_else(|| "-".to_owned(), count);
-        let cores = format!("{:.2}", of.cores_used);
-        table.row(&of.tier, [machine, count(of.instances), machines, cores, bytes(of.rss_bytes_max)]);
+        let cores = if of.cores_used < 0.005 { "<0.01".to_owned() } else { format!("{:.2}", of.cores_used) };
+        let memory = if of.rss_bytes_max > 0 { bytes(of.rss_bytes_max) } else { "-".to_owned() };
+        table.row(&of.tier, [machine, count(of.instances), machines, cores, memory]);
     }
     table
 }
@@ -75,11 +79,12 @@ fn by_tier(bill: &Bill) -> Table {
     let head = ["", "million, CPU", "month, CPU", "million, whole", "month, whole"];
     let mut table = Table::new(head).dispensable(&["month, CPU", "million, whole"]).whole_names();
     let sum = if bill.not_in_sums.is_empty() { "sum, no driver" } else { "sum, incomplete" };
-    let tiers = bill.tiers.iter().map(|of| (of.tier.as_str(), of.at_cpu, of.whole));
-    for (name, at_cpu, whole) in tiers.chain([(sum, bill.at_cpu, bill.whole)]) {
+    let tiers = bill.tiers.iter().map(|of| (of.tier.as_str(), of.at_cpu, of.whole, of.at_cpu_is_less));
+    for (name, at_cpu, whole, is_less) in tiers.chain([(sum, bill.at_cpu, bill.whole, false)]) {
         let two =
             |of: Option<Price>| [of.and_then(|of| of.per_million), of.map(|of| of.per_month)].map(shown);
-        table.row(name, two(at_cpu).into_iter().chain(two(whole)));
+        let less = if is_less { "<" } else { "" };
+        table.row(name, two(at_cpu).map(|price| format!("{less}{price}")).into_iter().chain(two(whole)));
     }
     table
 }

@@ -1,3 +1,4 @@
+use tidemark_record::fault::FaultEvent;
 use tidemark_record::manifest::{self, Manifest, Service, Store};
 use tidemark_record::summary::{Process, Status};
 
@@ -96,7 +97,11 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
     let text = PRICES.replace("machine: large", "tiers: {web: large}");
     let bill = bill([&split()], &prices(&text), None).unwrap();
     assert_eq!(bill.not_in_sums.len(), 2);
-    assert!(bill.not_in_sums[0].contains("web-balancer: no kind of machine"), "{:?}", bill.not_in_sums);
+    assert!(
+        bill.not_in_sums[0].starts_with("web-balancer is in no sum: it has no kind of machine; give "),
+        "{:?}",
+        bill.not_in_sums
+    );
     assert!(bill.not_in_sums[1].contains("--machine redis=KIND"), "{:?}", bill.not_in_sums);
     assert_eq!(tier(&bill, "redis").whole, None);
     assert_eq!(bill.whole.unwrap().per_million, amount("0.1"));
@@ -105,7 +110,10 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
     // the web's two
     assert_eq!(Some(bill.reserved.unwrap().per_hour), amount("0.18"));
     let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
-    assert!(text.contains("sum, incomplete") && text.contains("the sums lack redis"), "{text}");
+    assert!(
+        text.contains("sum, incomplete") && text.contains("redis is in no sum: it has no kind of machine"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -115,11 +123,14 @@ fn a_machine_that_is_too_small_has_no_price_or_there_are_more_of_it() {
     let mut all_small = prices(PRICES);
     all_small.machine = Some("small".into());
     let of = bill([&manifest], &all_small, None).unwrap();
-    assert!(of.not_in_sums[0].starts_with("web: an instance used"), "{:?}", of.not_in_sums);
-    // 0.6 cores each fit; 1.6 do not, and just 1 does
-    for (cpu_s, machines) in [(120.0, 2), (320.0, 4), (200.0, 2)] {
+    assert!(of.not_in_sums[0].starts_with("web is in no sum: an instance used"), "{:?}", of.not_in_sums);
+    // 0.6 cores each fit; 1.6 do not, and just 1 does; what is hot has as many as it needs, and the other one
+    for (one, two, machines) in [(60.0, 60.0, 2), (160.0, 160.0, 4), (100.0, 100.0, 2), (290.0, 10.0, 4)] {
+        let cpu_s = one + two;
         let mut manifest = split();
-        manifest.summary.processes[1].cpu_s = cpu_s;
+        for (process, cpu_s) in manifest.summary.processes[1..4].iter_mut().zip([cpu_s, one, two]) {
+            process.cpu_s = cpu_s;
+        }
         let bill = bill([&manifest], &all_small, None).unwrap();
         assert_eq!(tier(&bill, "web").machines, Some(machines), "{cpu_s}");
         assert_eq!(bill.notes.iter().any(|note| note.contains("4 machines for 2 instances")), machines == 4);
@@ -215,4 +226,127 @@ fn names_that_may_stand_before_a_kind_of_machine() {
     let manifest = split();
     let all = ["web", "web-balancer", "balancer", "redis", "stores", "driver"];
     assert_eq!(tier_names([&manifest]), all);
+}
+
+/// The bill of runs, each changed by one of these, with what it shows.
+fn bill_of(changes: &[&dyn Fn(&mut Manifest)]) -> (Bill, String) {
+    let changed = |change: &&dyn Fn(&mut Manifest)| {
+        let mut manifest = split();
+        change(&mut manifest);
+        manifest
+    };
+    let runs: Vec<Manifest> = changes.iter().map(changed).collect();
+    let bill = bill(&runs, &prices(PRICES), None).unwrap();
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill: bill.clone() }]), 100);
+    (bill, text)
+}
+
+fn of<'m>(manifest: &'m mut Manifest, name: &str) -> &'m mut Process {
+    manifest.summary.processes.iter_mut().find(|of| of.name == name).unwrap()
+}
+
+#[test]
+fn what_ran_and_was_not_seen_is_named() {
+    let (bill, _) = bill_of(&[&|manifest| {
+        let service =
+            |name: &str| Service { name: name.into(), balancer: Some("nginx".into()), ..Service::default() };
+        manifest.services.push(service("auth"));
+        manifest.stores.push(Store { name: "data".into(), ..Store::default() });
+    }]);
+    let why = "is in no sum: none of its processes was seen";
+    assert_eq!(bill.not_in_sums, ["auth", "auth-balancer", "data"].map(|name| format!("{name} {why}")));
+    // two of three nodes
+    let (bill, text) = bill_of(&[&|manifest| {
+        manifest.stores[0].addresses = vec!["a".into(), "b".into(), "c".into()];
+        of(manifest, "redis").name = "redis.1".into();
+        manifest.summary.processes.push(process("redis.3", 1.0, 1 << 20));
+    }]);
+    assert_eq!(tier(&bill, "redis").instances, 3);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: 2 of its 3 instances were seen"]);
+    assert!(text.contains("sum, incomplete"), "{text}");
+}
+
+#[test]
+fn not_seen_is_not_zero() {
+    let (bill, _) = bill_of(&[&|manifest| of(manifest, "redis").seen_s = Some(30.0)]);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: it was seen for 30 of 100s"]);
+    assert_eq!((tier(&bill, "redis").whole, bill.whole.unwrap().per_hour), (None, amount("0.54").unwrap()));
+    let (bill, text) = bill_of(&[&|manifest| {
+        of(manifest, "redis").seen_s = Some(96.0);
+        of(manifest, "redis").cpu_s = 0.0;
+        of(manifest, "redis").rss_bytes_max = 0;
+    }]);
+    assert!(bill.not_in_sums.is_empty(), "{:?}", bill.not_in_sums);
+    assert!(
+        bill.notes.iter().any(|note| note.starts_with("redis: whether large has enough memory is unknown"))
+    );
+    // 0.01 s for 100,000 answers are 0.1 s of a core at 0.045 an hour for a million
+    assert_eq!(tier(&bill, "redis").at_cpu.unwrap().per_million, amount("0.00000125"));
+    assert!(tier(&bill, "redis").at_cpu_is_less && !tier(&bill, "web").at_cpu_is_less);
+    assert!(text.contains("<0.00000125"), "{text}");
+}
+
+#[test]
+fn rounds_that_did_not_pass_or_lack_a_tier_are_counted() {
+    let failed = |status, reason: &'static str| {
+        move |manifest: &mut Manifest| {
+            manifest.summary.verdict.status = status;
+            manifest.summary.verdict.reasons = vec![reason.into()];
+        }
+    };
+    let invalid = failed(Status::Invalid, "driver-bound");
+    let fail = failed(Status::Fail, "p99 > 5ms");
+    let (bill, _) = bill_of(&[&invalid, &|_| (), &fail]);
+    assert_eq!(bill.caveat.unwrap(), "1 of 3 rounds failed, 1 is invalid: p99 > 5ms; driver-bound");
+    let (bill, _) =
+        bill_of(&[&|_| (), &|manifest| manifest.summary.processes.retain(|of| of.name != "redis")]);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: 1 of 2 rounds have figures of it"]);
+    assert_eq!(tier(&bill, "redis").at_cpu, None);
+}
+
+#[test]
+fn what_failed_and_what_was_broken_stand_beside_the_rate() {
+    let (bill, text) = bill_of(&[&|manifest| {
+        manifest.summary.failed = 300_000;
+        let fault = |kind: &str, target: &str, begin_us| FaultEvent {
+            fault: format!("{kind} {target}"),
+            kind: kind.into(),
+            target: target.into(),
+            begin_us,
+            ..FaultEvent::default()
+        };
+        let (from_us, to_us) = usage::measured_us(manifest);
+        manifest.summary.faults = vec![
+            fault("freeze", "system", Some(from_us + 1_000_000)),
+            fault("kill", "redis.2", Some(from_us + 2_000_000)),
+            fault("freeze", "late", Some(to_us.saturating_add(1)).filter(|at| *at > to_us)),
+            fault("freeze", "never", None),
+        ];
+    }]);
+    assert_eq!(bill.failed, 300_000);
+    assert!(text.contains("100,000 good answers in 100s, 300,000 failed (75.0%)"), "{text}");
+    let faults: Vec<_> = bill.notes.iter().filter(|note| note.starts_with("during")).collect();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(
+        faults[0].contains("`freeze system` at") && faults[0].ends_with("the tier web was down"),
+        "{faults:?}"
+    );
+    assert!(faults[1].ends_with("an instance of the tier redis was down"), "{faults:?}");
+}
+
+#[test]
+fn a_name_in_the_file_that_the_run_does_not_have_is_told_with_the_nearest() {
+    let text = PRICES.replace("machine: large", "machine: large\ntiers: {reddis: small, stores: large}");
+    let bill = bill([&split()], &prices(&text), None).unwrap();
+    let notes: Vec<_> = bill.notes.iter().filter(|note| note.contains("price file")).collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].ends_with("none of that name; did you mean redis?"), "{notes:?}");
+}
+
+#[test]
+fn without_a_measured_window_whole_machines_have_their_price() {
+    let (bill, text) = bill_of(&[&|manifest| manifest.summary.measured_s = 0.0]);
+    assert_eq!(bill.not_in_sums, ["no price for the CPU used: nothing was measured"]);
+    assert_eq!((bill.at_cpu, bill.whole.unwrap().per_hour), (None, amount("0.72").unwrap()));
+    assert!(!text.contains("the sums lack"), "{text}");
 }

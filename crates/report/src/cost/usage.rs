@@ -1,34 +1,83 @@
 //! What a run used, tier by tier.
 
-use tidemark_record::bill::Role;
+use tidemark_record::bill::{Amount, Role};
+use tidemark_record::fault::FaultEvent;
 use tidemark_record::manifest::{Manifest, Service};
 use tidemark_record::summary::{Process, Status};
 use tidemark_record::{DRIVER, MACHINE, SYSTEM};
+
+use crate::units::seconds;
+
+/// What was seen for a smaller share of the measured window is in no sum.
+const SEEN_SHARE: f64 = 0.95;
+
+/// A process of a tier, over the measured window.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// What it is called in samples.
+    pub(crate) name: String,
+    pub(crate) cpu_s: f64,
+    pub(crate) rss_bytes_max: u64,
+}
 
 /// A part of what ran that may stand on machines of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tier {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// What its instances are called in samples.
-    pub(crate) nodes: Vec<String>,
+    /// Its instances, where they have figures of their own; else one with the figures of all.
+    pub(crate) nodes: Vec<Node>,
     pub(crate) instances: u64,
     pub(crate) cpu_s: f64,
-    /// Highest of one instance.
-    pub(crate) rss_bytes_max: u64,
+    /// For how long its figures were seen, seconds; of several processes that were added up, the least.
+    pub(crate) seen_s: f64,
+    /// Runs in which it has figures.
+    pub(crate) runs: usize,
 }
 
 impl Tier {
     /// `whole`: what has the figures of all instances; `nodes`: the instances, where they have figures of their own.
-    fn new(name: &str, role: Role, whole: &[&Process], nodes: &[&Process], began_with: usize) -> Tier {
+    fn new(
+        name: &str,
+        role: Role,
+        (whole, nodes): (&[&Process], &[&Process]),
+        began_with: usize,
+        measured_s: f64,
+    ) -> Tier {
         let of_nodes = if nodes.is_empty() { whole } else { nodes };
+        let node =
+            |of: &&Process| Node { name: of.name.clone(), cpu_s: of.cpu_s, rss_bytes_max: of.rss_bytes_max };
         Tier {
             name: name.to_owned(),
             role,
-            nodes: of_nodes.iter().map(|of| of.name.clone()).collect(),
+            nodes: of_nodes.iter().map(node).collect(),
             instances: of_nodes.len().max(began_with).max(1) as u64,
             cpu_s: whole.iter().map(|of| of.cpu_s).sum(),
-            rss_bytes_max: of_nodes.iter().map(|of| of.rss_bytes_max).max().unwrap_or(0),
+            seen_s: whole.iter().filter_map(|of| of.seen_s).fold(measured_s, f64::min),
+            runs: 1,
+        }
+    }
+
+    /// Highest resident memory of one instance; 0 where it is not known.
+    pub(crate) fn rss_bytes_max(&self) -> u64 {
+        self.nodes.iter().map(|of| of.rss_bytes_max).max().unwrap_or(0)
+    }
+
+    /// Machines with so many cores: one for each instance, more where one used more cores than a machine has.
+    pub(crate) fn machines(&self, cores: Amount, measured_s: f64) -> u64 {
+        // in billionths of a core, so that what fits exactly is not one machine more
+        let each = |cpu_s: f64| {
+            let used = if measured_s > 0.0 { (cpu_s / measured_s * 1e9).round() as u128 } else { 0 };
+            u64::try_from(used.div_ceil(cores.nano().max(1))).unwrap_or(u64::MAX).max(1)
+        };
+        let of_one = self.cpu_s / self.instances as f64;
+        match self.nodes.len() as u64 {
+            // nobody knows which of them used it
+            1 => self.instances.saturating_mul(each(of_one)),
+            seen => {
+                let used = self.nodes.iter().map(|of| each(of.cpu_s)).fold(0, u64::saturating_add);
+                used.saturating_add(self.instances.saturating_sub(seen))
+            }
         }
     }
 }
@@ -38,70 +87,169 @@ impl Tier {
 pub(crate) struct Usage {
     pub(crate) scenario: String,
     pub(crate) good: u64,
+    pub(crate) failed: u64,
     pub(crate) measured_s: f64,
     pub(crate) customers: Option<u64>,
-    pub(crate) caveat: Option<String>,
+    pub(crate) runs: usize,
+    /// Runs that did not pass, and why.
+    not_passed: Vec<(Status, String)>,
     pub(crate) tiers: Vec<Tier>,
-    /// What ran and has no figures of its own.
-    pub(crate) unseen: Vec<String>,
+    /// What ran and has no figures of its own, by name, and why.
+    unseen: Vec<(String, String)>,
+    /// What was broken on purpose in the measured window.
+    pub(crate) faults: Vec<String>,
 }
 
 impl Usage {
     pub(crate) fn of(manifest: &Manifest) -> Usage {
         let summary = &manifest.summary;
         let verdict = &summary.verdict;
-        let caveat = match verdict.status {
-            Status::Pass => None,
-            status => Some(format!("the run is {}: {}", called(status), verdict.in_words("; "))),
-        };
-        let watched = manifest.watched.iter().filter(|of| of.is_machine);
-        let mut unseen: Vec<String> = watched
-            .map(|of| format!("{}: a whole machine was watched, with all that runs on it", of.name))
-            .collect();
+        let not_passed = (verdict.status != Status::Pass).then(|| (verdict.status, verdict.in_words("; ")));
         let tiers = tiers(manifest);
-        if !tiers.iter().any(|tier| tier.role == Role::System) && summary.requests > 0 {
-            unseen.push(format!(
-                "{SYSTEM}: what was driven was not watched; start it by the scenario, or give --watch"
-            ));
-        }
         Usage {
             scenario: manifest.scenario.clone(),
             // those that came in the window, as the throughput has them
             good: (summary.achieved_per_s * summary.measured_s).round() as u64,
+            failed: summary.failed,
             measured_s: summary.measured_s,
             customers: manifest.settings.get("customers").and_then(|n| n.parse().ok()).filter(|n| *n > 0),
-            caveat,
+            runs: 1,
+            not_passed: not_passed.into_iter().collect(),
+            unseen: unseen(manifest, &tiers),
             tiers,
-            unseen,
+            faults: faults(manifest),
         }
     }
 
     /// Adds another run of the same.
     pub(crate) fn add(&mut self, other: Usage) {
         self.good += other.good;
+        self.failed += other.failed;
         self.measured_s += other.measured_s;
-        self.caveat = self.caveat.take().or(other.caveat);
+        self.runs += other.runs;
+        self.not_passed.extend(other.not_passed);
         for tier in other.tiers {
-            match self.tiers.iter_mut().find(|of| of.name == tier.name) {
-                Some(of) => {
-                    of.cpu_s += tier.cpu_s;
-                    of.instances = of.instances.max(tier.instances);
-                    of.rss_bytes_max = of.rss_bytes_max.max(tier.rss_bytes_max);
+            let Some(of) = self.tiers.iter_mut().find(|of| of.name == tier.name) else {
+                self.tiers.push(tier);
+                continue;
+            };
+            of.cpu_s += tier.cpu_s;
+            of.seen_s += tier.seen_s;
+            of.runs += tier.runs;
+            of.instances = of.instances.max(tier.instances);
+            for node in tier.nodes {
+                match of.nodes.iter_mut().find(|of| of.name == node.name) {
+                    Some(of) => {
+                        of.cpu_s += node.cpu_s;
+                        of.rss_bytes_max = of.rss_bytes_max.max(node.rss_bytes_max);
+                    }
+                    None => of.nodes.push(node),
                 }
-                None => self.tiers.push(tier),
             }
         }
-        self.unseen
-            .extend(other.unseen.into_iter().filter(|of| !self.unseen.contains(of)).collect::<Vec<_>>());
+        let new = |all: &[(String, String)], (name, _): &(String, String)| all.iter().all(|of| of.0 != *name);
+        self.unseen.extend(other.unseen.into_iter().filter(|of| new(&self.unseen, of)).collect::<Vec<_>>());
+        self.faults
+            .extend(other.faults.into_iter().filter(|of| !self.faults.contains(of)).collect::<Vec<_>>());
+    }
+
+    /// Why the figures are not those of runs that passed: of how many, the worst first.
+    pub(crate) fn caveat(&self) -> Option<String> {
+        let of = |status: Status| self.not_passed.iter().filter(move |(of, _)| *of == status);
+        let mut says: Vec<String> = Vec::new();
+        let mut reasons: Vec<&str> = Vec::new();
+        for (status, one, several) in
+            [(Status::Fail, "failed", "failed"), (Status::Invalid, "is invalid", "are invalid")]
+        {
+            let count = of(status).count();
+            if count == 0 {
+                continue;
+            }
+            let of_rounds = if says.is_empty() { format!(" of {} rounds", self.runs) } else { String::new() };
+            let subject = if self.runs == 1 { "the run".to_owned() } else { format!("{count}{of_rounds}") };
+            says.push(format!("{subject} {}", if count == 1 { one } else { several }));
+            reasons.extend(of(status).map(|(_, reason)| reason.as_str()).take(1));
+        }
+        (!says.is_empty()).then(|| format!("{}: {}", says.join(", "), reasons.join("; ")))
+    }
+
+    /// Why a tier has no price, whatever machine it stands on.
+    pub(crate) fn not_seen(&self, tier: &Tier) -> Option<String> {
+        if tier.runs < self.runs {
+            return Some(format!("{} of {} rounds have figures of it", tier.runs, self.runs));
+        }
+        let seen = tier.nodes.len() as u64;
+        if tier.role == Role::Store && seen < tier.instances {
+            return Some(format!("{seen} of its {} instances were seen", tier.instances));
+        }
+        let is_short = tier.seen_s < SEEN_SHARE * self.measured_s;
+        is_short.then(|| format!("it was seen for {:.0} of {}", tier.seen_s, seconds(self.measured_s)))
+    }
+
+    /// What is in no sum, as it has no figures in any run: a sentence each.
+    pub(crate) fn unseen(&self) -> Vec<String> {
+        let has_figures = |name: &str| self.tiers.iter().any(|tier| tier.name == name);
+        let unseen = self.unseen.iter().filter(|(name, _)| !has_figures(name));
+        unseen.map(|(name, why)| format!("{name} is in no sum: {why}")).collect()
     }
 }
 
-fn called(status: Status) -> &'static str {
-    match status {
-        Status::Pass => "one that passed",
-        Status::Fail => "one that failed",
-        Status::Invalid => "invalid",
+/// The services, balancers and stores that the run had, by name.
+pub(crate) fn declared(manifest: &Manifest) -> impl Iterator<Item = String> {
+    let services = manifest.services.iter().flat_map(|service| {
+        let balancer = service.balancer.as_ref().map(|_| service.balancer_name());
+        std::iter::once(service.name.clone()).chain(balancer)
+    });
+    services.chain(manifest.stores.iter().map(|store| store.name.clone()))
+}
+
+/// What ran and has no figures of its own, and why.
+fn unseen(manifest: &Manifest, tiers: &[Tier]) -> Vec<(String, String)> {
+    let machines = manifest.watched.iter().filter(|of| of.is_machine);
+    let machines = machines
+        .map(|of| (of.name.clone(), "a whole machine was watched, with all that runs on it".to_owned()));
+    let processes = declared(manifest).map(|name| (name, "none of its processes was seen".to_owned()));
+    let mut unseen: Vec<_> = machines.chain(processes).collect();
+    unseen.retain(|(name, _)| tiers.iter().all(|tier| tier.name != *name));
+    let has_driven = tiers.iter().any(|tier| tier.role == Role::System)
+        || manifest.services.iter().any(|service| service.driven);
+    if !has_driven && manifest.summary.requests > 0 {
+        let why = "it was driven and was not watched; start it by the scenario, or give --watch";
+        unseen.push((manifest.system.service.as_deref().unwrap_or(SYSTEM).to_owned(), why.to_owned()));
     }
+    unseen
+}
+
+/// The faults of the measured window, a sentence each.
+fn faults(manifest: &Manifest) -> Vec<String> {
+    let (from_us, to_us) = measured_us(manifest);
+    let tells = |fault: &FaultEvent| {
+        let begin_us = fault.begin_us.filter(|at| (from_us..=to_us).contains(at))?;
+        let at = seconds(begin_us as f64 / 1e6);
+        let (tier, of) = match fault.target.rsplit_once('.') {
+            Some((tier, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (tier, "an instance of the tier")
+            }
+            _ => (fault.target.as_str(), "the tier"),
+        };
+        let driven = manifest.services.iter().find(|service| service.driven).map(|service| &service.name);
+        let tier = match tier {
+            SYSTEM => driven.or(manifest.system.service.as_ref()).map_or(SYSTEM, String::as_str),
+            tier => tier,
+        };
+        Some(match fault.kind.as_str() {
+            "kill" | "stop" | "freeze" => format!("during `{}` at {at} {of} {tier} was down", fault.fault),
+            _ => format!("`{}` at {at} is in these figures", fault.fault),
+        })
+    };
+    manifest.summary.faults.iter().filter_map(tells).collect()
+}
+
+/// Begin and end of the measured window, microseconds since the run began.
+pub(crate) fn measured_us(manifest: &Manifest) -> (u64, u64) {
+    let measured = manifest.phases.iter().filter(|phase| phase.measured);
+    let from_us = measured.clone().map(|phase| phase.start_us).min().unwrap_or(0);
+    (from_us, measured.map(|phase| phase.end_us).max().unwrap_or(u64::MAX))
 }
 
 /// The tiers of a run: what was driven first, then other services, each with its balancer behind it, stores, what was watched,
@@ -114,6 +262,7 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
         left = others;
         found as Vec<&Process>
     };
+    let measured_s = manifest.summary.measured_s;
     let mut tiers = Vec::new();
     let driven_first = |driven: bool| manifest.services.iter().filter(move |of| of.driven == driven);
     for service in driven_first(true).chain(driven_first(false)) {
@@ -122,31 +271,37 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
         let nodes = take(&|name| is_instance(service, manifest, name));
         if !whole.is_empty() {
             let role = if service.driven { Role::System } else { Role::Service };
-            tiers.push(Tier::new(&service.name, role, &whole, &nodes, service.addresses.len()));
+            tiers.push(Tier::new(&service.name, role, (&whole, &nodes), service.addresses.len(), measured_s));
         }
         let balancer = service.balancer_name();
         let whole = take(&|name| name == balancer);
         if !whole.is_empty() {
-            tiers.push(Tier::new(&balancer, Role::Balancer, &whole, &[], 1));
+            tiers.push(Tier::new(&balancer, Role::Balancer, (&whole, &[]), 1, measured_s));
         }
     }
     let system = take(&|name| name == SYSTEM);
     if !system.is_empty() {
         let name = manifest.system.service.as_deref().unwrap_or(SYSTEM);
-        tiers.insert(0, Tier::new(name, Role::System, &system, &[], 1));
+        tiers.insert(0, Tier::new(name, Role::System, (&system, &[]), 1, measured_s));
     }
     for store in &manifest.stores {
         let nodes = take(&|name| name == store.name || is_node(&store.name, name));
         if !nodes.is_empty() {
-            tiers.push(Tier::new(&store.name, Role::Store, &nodes, &nodes, 1));
+            tiers.push(Tier::new(
+                &store.name,
+                Role::Store,
+                (&nodes, &nodes),
+                store.addresses.len(),
+                measured_s,
+            ));
         }
     }
     let driver = take(&|name| name == DRIVER);
     for process in left {
-        tiers.push(Tier::new(&process.name, Role::Watched, &[process], &[], 1));
+        tiers.push(Tier::new(&process.name, Role::Watched, (&[process], &[]), 1, measured_s));
     }
     if !driver.is_empty() {
-        tiers.push(Tier::new(DRIVER, Role::Driver, &driver, &[], 1));
+        tiers.push(Tier::new(DRIVER, Role::Driver, (&driver, &[]), 1, measured_s));
     }
     tiers
 }
