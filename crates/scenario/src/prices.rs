@@ -240,13 +240,17 @@ fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
         tiers.insert(tier.text()?.to_owned(), name);
     }
     let date = file.date.value.clone()?;
-    if date.parse::<Date>().is_err() {
+    if date.parse::<Date>().map_or(true, |day| day.to_string() != date) {
         file.date.error(sink, format!("\"{date}\" is no day; write it like 2026-11-29"));
     }
     let mut inflation = BTreeMap::new();
     for (year, node) in file.inflation.value.map(Node::entries).unwrap_or_default() {
         match year.text()?.parse() {
-            Ok(number @ 1900..=2999) => drop(inflation.insert(number, Decimal::read(node, reader)?)),
+            Ok(number @ 1900..=2999) => {
+                if inflation.insert(number, Decimal::read(node, reader)?).is_some() {
+                    sink.error(year, format!("the year {number} is here twice"));
+                }
+            }
             _ => sink.error(year, "this is no year; write it like 2014: 1.4"),
         }
     }
@@ -285,7 +289,11 @@ mod tests {
         assert_eq!((of("redis", "stores"), of("auth", "services")), ("r.large", "m.large"));
         let large = &prices.machines["m.large"];
         assert_eq!((large.hour.to_string(), large.memory_bytes), ("0.1".to_owned(), 8 << 30));
-        assert_eq!(prices.machines["m.small"].spot_hour, None);
+        // so that no sum of the example lacks a machine
+        let is_whole = |of: &MachineKind| {
+            [of.reserved_hour, of.spot_hour, of.core_watts, of.idle_watts].iter().all(Option::is_some)
+        };
+        assert!(prices.machines.values().all(is_whole));
     }
 
     #[test]
@@ -331,6 +339,8 @@ mod tests {
             ("cores: 1,", "cores: 0,", "too small"),
             ("cores: 1,", "cores: 100000,", "too large"),
             ("date: 2026-11-29", "date: 2026-13-29", "is no day"),
+            ("date: 2026-11-29", "date: 2026-11-29T10:00", "is no day"),
+            ("# inflation: {2014: 1.4}", "inflation: {2014: 1.4, 02014: 1.5}", "the year 2014 is here twice"),
             ("currency: USD", "# USD", "needs the key \"currency\""),
             ("# inflation: {2014: 1.4}", "inflation: {14: 1.4}", "is no year"),
         ] {
