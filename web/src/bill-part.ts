@@ -7,12 +7,12 @@ import { table } from './table';
 
 const right = (name: string) => ({ name, number: true });
 
-/** CPU by tier and node. */
+/** CPU by tier. */
 export function cpuTable(tiers: readonly TierCpu[]): Child {
   return tiers.length > 0 && [
-    el('h3', {}, 'CPU by tier and node'),
+    el('h3', {}, 'CPU by tier'),
     el('p', { class: 'note' }, 'Of one instance, over the measured window; 100% is one core fully used. Least and most are of single looks, one a second.'),
-    table('CPU by tier and node', [{ name: 'Tier' }, ...['Instances', 'Mean', 'Least', 'Most', 'Memory'].map(right)],
+    table('CPU by tier', [{ name: 'Tier' }, ...['Instances', 'Mean', 'Least', 'Most', 'Memory'].map(right)],
       tiers.map((of) => [of.tier, count(of.instances), share(of.mean), share(of.min), share(of.max), size(of.rss_bytes_max)])),
   ];
 }
@@ -29,7 +29,7 @@ export function billPart(bill: Bill): Child {
     const names: Record<keyof Price, string> = { per_million: 'Million', per_hour: 'Hour', per_day: 'Day', per_month: 'Month', per_customer_month: 'Customer, month' };
     return rows.length > 0 && table(caption, [{ name: caption }, ...keys.map((key) => right(names[key]))], rows.map(({ name, price }) => [name, ...keys.map((key) => cell(price, key))]));
   };
-  return [
+  return el('div', { class: 'bill' }, [
     bill.caveat !== '' && el('p', { class: 'bad-text' }, `▲ ${bill.caveat}`),
     el('p', { class: 'lead' }, 'At the rate of this run: the cores that were used, as a share of machines; and whole machines, one for each instance. A million is of good answers, a month 730 hours.'),
     facts([['Prices', [bill.currency, bill.source, bill.date].filter(Boolean).join(' · ')], ['Good answers', [`${count(bill.good)} in ${plural(Math.round(bill.measured_s), 'second')}`, bill.failed > 0 && `${count(bill.failed)} failed (${share(bill.failed / (bill.failed + bill.good))})`].filter(Boolean).join(', ')], ['Published', bill.published]]),
@@ -42,5 +42,5 @@ export function billPart(bill: Bill): Child {
     bill.not_in_sums.length > 0 && el('ul', {}, bill.not_in_sums.map((lack) => el('li', { class: 'bad-text' }, lack))),
     bill.notes.length > 0 && el('ul', {}, bill.notes.map((note) => el('li', {}, note))),
     whole('Energy', bill.energy),
-  ];
+  ]);
 }
