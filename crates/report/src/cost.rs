@@ -256,6 +256,9 @@ fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed
 fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<String>) -> Option<Energy> {
     let knows = |of: &Placed<'_>| of.kind.core_watts.is_some();
     if !placed.iter().any(knows) {
+        if let Some(of) = placed.iter().find(|of| of.kind.idle_watts.is_some()) {
+            notes.push(format!("no energy: {} has idle_watts and no core_watts", of.name));
+        }
         return None;
     }
     if let Some(of) = placed.iter().find(|of| !knows(of)) {
@@ -286,11 +289,22 @@ fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<St
     Some(Energy { at_cpu_wh, whole_wh, at_cpu: cost(at_cpu_wh), whole: whole_wh.and_then(cost) })
 }
 
+/// A run that is in a bill.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct BilledRun {
+    /// Its directory.
+    pub run_dir: String,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+}
+
 /// A bill, and what it is of.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NamedBill {
     /// The run, or the side of a comparison.
     pub name: String,
+    /// The runs that it is made of.
+    pub runs: Vec<BilledRun>,
     /// What it costs.
     pub bill: Bill,
 }

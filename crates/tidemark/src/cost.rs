@@ -1,6 +1,7 @@
 //! `tidemark cost`, and `--prices` of other verbs: what runs cost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,15 +9,16 @@ use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Found, Search, SearchVerdict, Searches, Trial};
 use tidemark_record::bill::Bill;
 use tidemark_record::{
-    ComparisonFile, DRIVER, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve,
+    ComparisonFile, DRIVER, LAST, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve, runs_in,
 };
 use tidemark_report::comparison::{Side, SideRun};
-use tidemark_report::cost::{Costs, NamedBill, bill, tier_names};
+use tidemark_report::cost::{BilledRun, Costs, NamedBill, bill, tier_names};
 use tidemark_report::limit::{at_least, level_text, says};
 use tidemark_report::{blocks, markdown, text};
 use tidemark_scenario::Plan;
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::prices::{EXAMPLE, Prices, ROLES};
+use tidemark_scenario::units::parse_count;
 
 use crate::args::key_value;
 use crate::carry_out;
@@ -65,7 +67,7 @@ pub struct PriceArguments {
     #[arg(long = "machine", value_name = "TIER=KIND", value_parser = key_value, requires = "prices")]
     pub machines: Vec<(String, String)>,
     /// Customers among whom a month's price is divided [default: the scenario's setting `customers`]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "prices")]
+    #[arg(long, value_name = "N", value_parser = customers, requires = "prices")]
     pub customers: Option<u64>,
 }
 
@@ -102,7 +104,11 @@ impl Pricing<'_> {
         let unknown = self.unknown(&manifests(sides));
         let of = |side: &Side| {
             let bill = self.of(&manifests(std::slice::from_ref(side)), unknown.clone())?;
-            Some(NamedBill { name: side.name.clone(), bill })
+            let run = |run: &SideRun| BilledRun {
+                run_dir: run.dir.display().to_string(),
+                started_at: run.manifest.started_at.clone(),
+            };
+            Some(NamedBill { name: side.name.clone(), runs: side.runs.iter().map(run).collect(), bill })
         };
         sides.iter().filter_map(of).collect()
     }
@@ -185,6 +191,15 @@ impl Pricing<'_> {
     }
 }
 
+/// A number of people, above 0: `10k`.
+fn customers(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Ok(0) => Err("there must be at least one".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// What the tiers of a plan are called.
 fn planned(plan: &Plan) -> impl Iterator<Item = String> {
     let systems = std::iter::once(&plan.system).chain(&plan.services).flat_map(|system| system.tier.names());
@@ -212,6 +227,10 @@ pub fn cost(arguments: &CostArguments) -> Result<u8, Failure> {
     // there is one without --example
     let run = arguments.run.as_deref().unwrap_or_default();
     let dir = resolve(run, Path::new(RUNS_DIR)).map_err(usage)?;
+    if let Some(newer) = newer_without_result(&dir).filter(|_| run == LAST) {
+        let found = dir.display();
+        output::remark(&format!("{} is newer and has no result; this is {found}", newer.display()));
+    }
     let costs = Costs { bills: prices.bills_of(&dir)? };
     let blocks = blocks::cost(&costs.bills);
     let mut outcomes = Outcomes::default();
@@ -226,6 +245,19 @@ pub fn cost(arguments: &CostArguments) -> Result<u8, Failure> {
         outcomes.add(Place::Stdout.tell(&text::render(&blocks, Place::Stdout.style()), false));
     }
     outcomes.all().map(|()| EXIT_PASS)
+}
+
+/// A run in the usual folder that began after this one and has no result.
+fn newer_without_result(dir: &Path) -> Option<PathBuf> {
+    let began = |dir: &Path| {
+        let of = fs::metadata(dir).ok()?;
+        of.created().or_else(|_| of.modified()).ok()
+    };
+    let this = began(dir)?;
+    let found = runs_in(Path::new(RUNS_DIR)).ok()?;
+    let others = found.unfinished.into_iter().chain(found.damaged);
+    let newer = others.filter_map(|other| Some((began(&other).filter(|at| *at > this)?, other)));
+    newer.max().map(|(_, other)| other)
 }
 
 /// What has a bill of its own.

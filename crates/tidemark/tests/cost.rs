@@ -45,7 +45,7 @@ fn a_run_has_its_bill_and_shows_it_again() {
     assert_refused(folder.path(), &twice, "shop has m.large already");
     assert!(!at("none").exists());
 
-    let made = ["run", "a.yaml", "--prices", "prices.yaml", "--customers", "1000", "--out", "out"];
+    let made = ["run", "a.yaml", "--prices", "prices.yaml", "--customers", "1k", "--out", "out"];
     let output = run(folder.path(), &made);
     assert!(stdout(&output).contains("whole machines"), "{}{}", stdout(&output), stderr(&output));
     let manifest: Value = serde_json::from_slice(&fs::read(at("out/run.json")).unwrap()).unwrap();
@@ -66,6 +66,17 @@ fn a_run_has_its_bill_and_shows_it_again() {
     let other: Value = serde_json::from_str(&stdout(&other)).unwrap();
     assert_eq!(other["bills"][0]["bill"]["whole"]["per_hour"], "0.025");
     assert_eq!(other["bills"][0]["bill"]["good"], bill["good"]);
+    let of = &other["bills"][0]["runs"][0];
+    assert_eq!((&of["run_dir"], &of["started_at"]), (&"out".into(), &manifest["started_at"]));
+
+    // a run that is newer and did not end is told of
+    fs::create_dir(at("runs")).unwrap();
+    fs::rename(at("out"), at("runs/out")).unwrap();
+    fs::create_dir_all(at("runs/broken")).unwrap();
+    fs::copy(at("runs/out/intervals.parquet"), at("runs/broken/intervals.parquet")).unwrap();
+    let last = run(folder.path(), &["cost", "last", "--prices", "prices.yaml"]);
+    assert!(stderr(&last).contains("runs/broken is newer and has no result; this is "), "{}", stderr(&last));
+    assert!(stdout(&last).contains("runs/out"), "{}", stdout(&last));
 }
 
 #[test]

@@ -14,13 +14,18 @@ pub fn cost(bills: &[NamedBill]) -> Vec<Block> {
 
 /// The same below something else.
 pub(super) fn below(bills: &[NamedBill]) -> impl Iterator<Item = Block> {
-    bills.iter().flat_map(|NamedBill { name, bill: of }| {
+    bills.iter().flat_map(|NamedBill { name, runs, bill: of }| {
         let (level, says) = match &of.caveat {
             Some(caveat) => (Level::Warning, format!("{name}: {caveat}")),
             None => (Level::Strong, format!("{name}{}", says(of))),
         };
         let head = [Block::Gap, Block::Title(level, format!("{name}: cost")), Block::Lead(level, says)];
-        head.into_iter().chain(bill(of))
+        let more = match runs.len() {
+            0 | 1 => String::new(),
+            all => format!("and {} more", all - 1),
+        };
+        let from = runs.first().map(|run| Block::line("of", &[&run.run_dir, &more, &run.started_at]));
+        head.into_iter().chain(from).chain(bill(of))
     })
 }
 
@@ -46,7 +51,7 @@ pub(super) fn bill(bill: &Bill) -> Vec<Block> {
         good += &format!(", {} failed ({})", count(bill.failed), percent(share));
     }
     blocks.push(Block::line("rate", &[&good]));
-    for table in [used(bill), by_tier(bill), sums(bill)] {
+    for table in [used(bill), by_tier(bill), sums(bill)].into_iter().filter(Table::has_rows) {
         blocks.extend([Block::Gap, Block::Table(table)]);
     }
     blocks.extend(bill.not_in_sums.iter().map(|says| Block::point(Level::Warning, says)));

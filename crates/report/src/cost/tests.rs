@@ -109,7 +109,7 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
     assert!(bill.notes.iter().any(|note| note == "no spot price: large has none"), "{:?}", bill.notes);
     // the web's two
     assert_eq!(Some(bill.reserved.unwrap().per_hour), amount("0.18"));
-    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), runs: Vec::new(), bill }]), 100);
     assert!(
         text.contains("sum, incomplete") && text.contains("redis is in no sum: it has no kind of machine"),
         "{text}"
@@ -147,7 +147,7 @@ fn a_run_that_failed_says_so_first_and_one_without_answers_has_no_price_for_a_mi
     assert_eq!(bill.caveat.as_deref(), Some("the run is invalid: driver-bound: no room"));
     let whole = bill.whole.unwrap();
     assert_eq!((whole.per_million, Some(whole.per_hour)), (None, amount("0.72")));
-    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), runs: Vec::new(), bill }]), 100);
     assert!(text.lines().next().unwrap().contains("the run is invalid: driver-bound"), "{text}");
 }
 
@@ -158,7 +158,7 @@ fn a_cent_in_a_million_is_seen_however_cheap() {
     let bill = bill([&manifest], &prices(PRICES), None).unwrap();
     // 80 CPU-seconds for 100 million: 0.8 s for one, of a core at 0.045 an hour
     assert_eq!(tier(&bill, "web").at_cpu.unwrap().per_million, amount("0.00001"));
-    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill }]), 100);
+    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), runs: Vec::new(), bill }]), 100);
     assert!(text.contains("0.00001"), "{text}");
     assert!(text.starts_with("x: a million good answers cost "), "{text}");
 }
@@ -237,7 +237,10 @@ fn bill_of(changes: &[&dyn Fn(&mut Manifest)]) -> (Bill, String) {
     };
     let runs: Vec<Manifest> = changes.iter().map(changed).collect();
     let bill = bill(&runs, &prices(PRICES), None).unwrap();
-    let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), bill: bill.clone() }]), 100);
+    let text = shown(
+        &crate::blocks::cost(&[NamedBill { name: "x".into(), runs: Vec::new(), bill: bill.clone() }]),
+        100,
+    );
     (bill, text)
 }
 

@@ -239,7 +239,7 @@ mod tests {
         assert_fits(&value, &schema);
         let (_dir, run) = test_run::airline();
         let bill = bill([&run.manifest], &Prices::parse("p.yaml", EXAMPLE).unwrap(), None).unwrap();
-        let bills = [NamedBill { name: "x at 800/s".into(), bill }];
+        let bills = [NamedBill { name: "x at 800/s".into(), runs: Vec::new(), bill }];
         let priced: Value = serde_json::from_str(&json(&searches, Path::new("x"), &bills)).unwrap();
         assert_eq!(priced["bills"][0]["bill"]["currency"], "USD");
         assert_fits(&priced, &schema);
