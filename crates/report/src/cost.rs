@@ -12,14 +12,14 @@ mod usage;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use tidemark_record::Manifest;
 use tidemark_record::bill::{Amount, Bill, Energy, MONTH_HOURS, Price, Role, TierBill};
-use tidemark_record::{Manifest, Sample};
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::prices::{MachineKind, Prices, ROLES};
 
 use crate::json::schema_of;
 use crate::units::{bytes, plural};
-pub(crate) use usage::{Tier, Usage};
+pub(crate) use usage::{Tier, Usage, measured_us};
 
 /// Most CPU time and most of a measured window that is reckoned with, microseconds: above thirty years of one core.
 const US_MAX: f64 = 1e15;
@@ -230,7 +230,7 @@ fn whole_at(
     prices.filter(|prices| !prices.is_empty()).map(|prices| prices.into_iter().sum())
 }
 
-fn cores_used(tier: &Tier, usage: &Usage) -> f64 {
+pub(crate) fn cores_used(tier: &Tier, usage: &Usage) -> f64 {
     if usage.measured_s > 0.0 { tier.cpu_s / usage.measured_s } else { 0.0 }
 }
 
@@ -326,45 +326,4 @@ impl Costs {
     pub fn schema() -> Value {
         schema_of::<Costs>("What tidemark cost prints with --json")
     }
-}
-
-/// CPU of a tier over the measured window, 1 being a whole core.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct TierCpu {
-    /// The service, the store, `web-balancer`, `driver`.
-    pub tier: String,
-    /// What it is to the run.
-    pub role: Role,
-    /// Instances.
-    pub instances: u64,
-    /// Cores that one of them used, mean.
-    pub mean: f64,
-    /// Least that one of them used in a look.
-    pub min: f64,
-    /// Most that one of them used in a look.
-    pub max: f64,
-    /// Highest resident memory of one of them, bytes.
-    pub rss_bytes_max: u64,
-}
-
-/// CPU by tier and node.
-pub(crate) fn cpu_by_tier(manifest: &Manifest, samples: &[Sample]) -> Vec<TierCpu> {
-    let usage = Usage::of(manifest);
-    let (from_us, to_us) = usage::measured_us(manifest);
-    let cpu = |tier: &Tier| {
-        let looks = samples.iter().filter(|look| tier.nodes.iter().any(|node| node.name == look.process));
-        let looks = looks.filter(|look| (from_us..=to_us).contains(&look.at_us)).map(|look| look.cpu_share);
-        let (min, max) =
-            looks.fold((f64::INFINITY, 0.0_f64), |(min, max), share| (min.min(share), max.max(share)));
-        TierCpu {
-            tier: tier.name.clone(),
-            role: tier.role,
-            instances: tier.instances,
-            mean: cores_used(tier, &usage) / tier.instances as f64,
-            min: if min.is_finite() { min } else { 0.0 },
-            max,
-            rss_bytes_max: tier.rss_bytes_max(),
-        }
-    };
-    usage.tiers.iter().map(cpu).collect()
 }

@@ -63,5 +63,6 @@ mod table;
 #[cfg(test)]
 mod test_run;
 pub mod text;
+mod tiers;
 pub mod units;
 mod watched;

@@ -8,12 +8,12 @@ use tidemark_record::summary::Latency;
 use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run};
 
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
-use crate::cost::{TierCpu, cpu_by_tier};
 use crate::heatmap::HeatMap;
 use crate::operations::{self, OperationSeries};
 use crate::own::{self, OwnOverTime};
 use crate::processes::{self, ProcessSeries};
 use crate::stores::{self, StoreSeries};
+use crate::tiers::{TierCpu, cpu_by_tier};
 
 /// Version of this form.
 pub const FORMAT: u32 = 1;
@@ -51,7 +51,7 @@ pub struct ReportPage<'a> {
     pub operations_left_out: usize,
     /// What the processes used.
     pub processes: Vec<ProcessSeries>,
-    /// CPU by tier and node over the measured window; absent where nothing was looked at.
+    /// CPU by tier over the measured window; absent where nothing was looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_by_tier: Vec<TierCpu>,
     /// What the stores said of themselves; absent where none was asked.

@@ -5,6 +5,7 @@ use tidemark_record::summary::{Process, Status};
 use super::*;
 use crate::blocks::tests::shown;
 use crate::test_run;
+use crate::tiers::cpu_by_tier;
 
 const PRICES: &str = "
 currency: EUR
