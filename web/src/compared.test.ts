@@ -32,6 +32,12 @@ test('what is claimed is as it was told, and what was dropped failed too', () =>
   expect(part?.ratios[0]?.no_claim).toBe('needs 3 rounds, has 1');
 });
 
+test('each side has its bill where there are prices', () => {
+  const read = (bills: unknown) => readComparison(JSON.stringify({ comparison: { parts: [], bills } }))?.bills;
+  expect(read(undefined)).toEqual([]);
+  expect(read([{ name: 'REST', bill: { currency: 'USD', tiers: [{ tier: 'web' }] } }, { name: 'without' }])).toMatchObject([{ name: 'REST', bill: { currency: 'USD', tiers: [{ tier: 'web' }] } }]);
+});
+
 test('a comparison leads to nothing but pages beside it', () => {
   const pages = ['1-a/report.html', '/runs/a%3Ab/report.html', 'javascript:alert(1)//report.html', ' JavaScript:x/report.html', '//elsewhere/report.html', '\\\\elsewhere/report.html', 'data:text/html,x'];
   const read = readComparison(JSON.stringify({ comparison: { parts: [{ variants: [{ pages }] }] } }));

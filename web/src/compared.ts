@@ -1,5 +1,6 @@
 /** What a comparison is, as the page gets it; a missing part becomes empty, as in a run. */
 
+import { billOf, type Bill } from './bill';
 import { list, number, object, text } from './loose';
 import {
   latencyOf, operationFiguresOf, pointsOf, series,
@@ -100,6 +101,8 @@ export interface Comparison {
   run_dir: string;
   source: string;
   parts: Part[];
+  /** What each side costs; empty without prices. */
+  bills: { name: string; bill: Bill }[];
 }
 
 /** Whether a link is to a place beside the page, and nothing else: no scheme, no other server. */
@@ -117,6 +120,10 @@ export function readComparison(source: string): Comparison | null {
   return {
     name: text(it.name), description: text(it.description), stopped: text(it.stopped), left_out: list(it.left_out).map(text), run_dir: text(it.run_dir), source: text(it.source),
     equal_rate_per_s: maybe(it.equal_rate_per_s), own_rate: maybe(it.own_rate),
+    bills: list(it.bills).map(object).flatMap((of) => {
+      const bill = billOf(of.bill);
+      return bill ? [{ name: text(of.name), bill }] : [];
+    }),
     parts: list(it.parts).map(object).map((part) => ({
       load: part.part === 'equal-rate' || part.part === 'own-rate' ? part.part : 'own',
       variants: list(part.variants).map(object).map((of): Variant => {

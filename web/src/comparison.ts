@@ -1,5 +1,6 @@
 /** The page of several scenarios that are held against each other. */
 
+import { billPart } from './bill-part';
 import type { Comparison, Part, Ratio, Ratios, StoreFigures, Variant } from './compared';
 import { el, svg, type Child } from './dom';
 import { cores, count, digits, duration, NOTHING, plural, quantity, rate, share, size } from './format';
@@ -26,6 +27,7 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
         it.left_out.map((why) => el('p', { class: 'note' }, `Left out: ${why}`)),
         it.stopped && el('p', { class: 'bad-text' }, `▲ Stopped early: ${it.stopped}`)),
       it.parts.map((part) => section(part, it)),
+      it.bills.map(({ name, bill }, at) => el('section', { 'aria-labelledby': `cost-${at}` }, el('h2', { id: `cost-${at}` }, `What it costs in money: ${name}`), billPart(bill))),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },
         el('h2', { id: 'words', class: 'quiet-heading' }, 'How to read it'),
         el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, corrected for how many there are, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 1\u202f%, there is no difference, if it is known to within 5\u202f%, or it is too noisy to say. ',

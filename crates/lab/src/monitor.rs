@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::Sample;
@@ -12,11 +13,23 @@ pub use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
 use crate::groups::Group;
 use crate::proc;
+use crate::timetable::microseconds;
 
 /// Most processes followed below one that was started; further ones are left out.
 const PROCESSES_MAX: usize = 256;
 /// Most threads whose context switches are summed in one look; further ones are left out.
 const THREADS_MAX: usize = 1024;
+
+/// So many times as long as it took to ask for shared memory it is not asked for again: the kernel walks all of it.
+const SHARED_EVERY: u64 = 100;
+
+/// Memory of several processes, in which what they share counts once.
+#[derive(Debug, Clone, Copy, Default)]
+struct SharedOut {
+    bytes: u64,
+    /// When it is asked for again.
+    next_us: u64,
+}
 
 /// Counters since the process began, and sizes right now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +68,7 @@ struct Looked {
     /// Whether it is not there: down on purpose, and its number nobody's.
     down: bool,
     before: Option<(u64, Reading)>,
+    shared: SharedOut,
     /// When it was told of last.
     told_us: Option<u64>,
 }
@@ -103,8 +117,14 @@ impl Monitor {
     /// Looks at a subject from now on, under a name that may have had another one before. None: it is not there, and uses
     /// nothing.
     pub fn look_at(&mut self, name: &str, subject: Option<Subject>) {
-        let looked =
-            |subject| Looked { name: name.to_owned(), subject, down: false, before: None, told_us: None };
+        let looked = |subject| Looked {
+            name: name.to_owned(),
+            subject,
+            down: false,
+            before: None,
+            shared: SharedOut::default(),
+            told_us: None,
+        };
         match (self.all.iter_mut().find(|looked| looked.name == name), subject) {
             (Some(known), Some(subject)) if known.subject == subject && !known.down => {}
             (Some(known), Some(subject)) => *known = looked(subject),
@@ -133,15 +153,17 @@ impl Monitor {
                 continue;
             }
             let looked = &self.all[index];
+            let mut shared = looked.shared;
             let reading = match &looked.subject {
                 Subject::Processes(ids) if looked.name == DRIVER => {
                     ids.first().and_then(|id| self.read_ourselves(*id))
                 }
-                Subject::Processes(ids) => self.read_trees(ids),
+                Subject::Processes(ids) => self.read_trees(ids, &mut shared, at_us),
                 Subject::Group(group) => self.read_group(group),
                 Subject::Machine => self.read_machine(),
             };
             let looked = &mut self.all[index];
+            looked.shared = shared;
             looked.told_us = reading.map(|_| at_us).or(looked.told_us);
             let before = std::mem::replace(&mut looked.before, reading.map(|reading| (at_us, reading)));
             if let (Some(before), Some(after)) = (before, looked.before)
@@ -166,8 +188,8 @@ impl Monitor {
     }
 
     /// Processes with all processes below them as one; none where not one of them is there.
-    fn read_trees(&self, ids: &[u32]) -> Option<Reading> {
-        let mut sum: Option<Reading> = None;
+    fn read_trees(&self, ids: &[u32], shared: &mut SharedOut, at_us: u64) -> Option<Reading> {
+        let mut readings: Vec<(u32, Reading)> = Vec::new();
         let mut queue = ids.to_vec();
         let mut seen = HashSet::new();
         let mut index = 0;
@@ -178,14 +200,33 @@ impl Monitor {
                 continue;
             }
             // a child may be gone by now; its time has then gone to its parent's sum
-            if let Some(reading) = self.read_process(id) {
-                sum.get_or_insert_default().add(&reading);
-            }
+            readings.extend(self.read_process(id).map(|reading| (id, reading)));
             queue.extend(self.children(id));
         }
-        let mut sum = sum?;
+        if readings.is_empty() {
+            return None;
+        }
+        let mut sum = Reading::default();
+        readings.iter().for_each(|(_, reading)| sum.add(reading));
+        // one alone shares its memory with nobody here
+        if readings.len() > 1 {
+            if at_us >= shared.next_us {
+                let begin = Instant::now();
+                let bytes = |(id, reading): &(u32, Reading)| self.pss_bytes(*id).unwrap_or(reading.rss_bytes);
+                shared.bytes = readings.iter().map(bytes).sum();
+                shared.next_us =
+                    at_us.saturating_add(microseconds(begin.elapsed()).saturating_mul(SHARED_EVERY));
+            }
+            sum.rss_bytes = shared.bytes;
+        }
         (sum.net_received_bytes, sum.net_sent_bytes) = self.own_network(ids);
         Some(sum)
+    }
+
+    /// A process's memory, with its share of what others have, too (PSS); none where the kernel does not tell.
+    fn pss_bytes(&self, id: u32) -> Option<u64> {
+        let text = read(&self.root.join(format!("{id}/smaps_rollup")))?;
+        Some(proc::keyed(&text, "Pss")?.saturating_mul(1024))
     }
 
     /// What the first of these sent and received where it has a network of its own, as in a container.
@@ -396,6 +437,35 @@ mod tests {
             sample.core_wait_share
         );
         assert_eq!((sample.threads, sample.rss_bytes), (9, 3 * 50 * 4096));
+    }
+
+    #[test]
+    fn memory_that_processes_of_a_group_share_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write_process(root, 10, 0, "11 12");
+        write_process(root, 11, 0, "");
+        write_process(root, 12, 0, "");
+        write_process(root, 20, 0, "");
+        let pss = |id: u32, kib: u64| {
+            let text = format!(
+                "55d0-7ffe ---p 00000000 00:00 0   [rollup]\nRss:   200 kB\nPss:   {kib} kB\nPss_Dirty: 1 kB\n"
+            );
+            fs::write(root.join(format!("{id}/smaps_rollup")), text).unwrap();
+        };
+        [(10, 30), (11, 20), (20, 7)].iter().for_each(|(id, kib)| pss(*id, *kib));
+        let mut monitor = fake(root);
+        monitor.follow("group", Some(10));
+        monitor.follow("one", Some(20));
+        monitor.look(0);
+        let samples = monitor.look(1_000_000);
+        // of the third nobody tells: it counts whole
+        assert_eq!(samples[0].rss_bytes, (30 + 20) * 1024 + 50 * 4096);
+        assert_eq!(samples[1].rss_bytes, 50 * 4096, "one process is asked for nothing more");
+        monitor.all[0].shared.next_us = 3_000_000;
+        pss(10, 60);
+        assert_eq!(monitor.look(2_000_000)[0].rss_bytes, samples[0].rss_bytes, "not yet asked again");
+        assert_eq!(monitor.look(3_000_000)[0].rss_bytes, (60 + 20) * 1024 + 50 * 4096);
     }
 
     #[test]

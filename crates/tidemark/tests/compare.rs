@@ -55,7 +55,8 @@ fn all_run_and_the_last_word_is_how_they_compare() {
     assert!(text.contains("Each with its own load") && text.contains("Two / One"), "{text}");
     let page =
         fs::read_to_string(folder.path().join(compared["run_dir"].as_str().unwrap()).join("report.html"));
-    assert!(page.unwrap().contains("1-one/report.html"));
+    let page = page.unwrap();
+    assert!(page.contains("1-one/report.html") && page.contains("example, made up"));
     // and one of its runs as any other
     let dir = own[1]["run_dirs"][0].as_str().unwrap();
     assert!(folder.path().join(dir).join("report.html").is_file(), "{dir}");
