@@ -21,7 +21,7 @@ export function billPart(bill: Bill): Child {
   const cell = (price: Price | null, key: keyof Price): string => (price ? amount(price[key]) : NOTHING);
   const sumName = bill.not_in_sums.length > 0 ? 'Sum, incomplete' : 'Sum, no load generator';
   const prices = (name: string, at_cpu: Price | null, whole: Price | null, less = ''): Child[] =>
-    [name, less + cell(at_cpu, 'per_million'), less + cell(at_cpu, 'per_month'), cell(whole, 'per_million'), cell(whole, 'per_month')];
+    [name, ...(['per_million', 'per_month'] as const).map((key) => (at_cpu?.[key] ? less : '') + cell(at_cpu, key)), cell(whole, 'per_million'), cell(whole, 'per_month')];
   const sum = (name: string) => bill.sums.find((of) => of.name === name)?.price ?? null;
   const whole = (caption: string, rows: Bill['sums']) => {
     const customers = rows.some(({ price }) => price.per_customer_month !== '');

@@ -1,8 +1,8 @@
 //! A part of the system in one or several instances, and the balancer in front of them: started, watched, replaced one
 //! after another, and stopped.
 //!
-//! All addresses are known before anything is started: there is a port for each instance that there may be. A balancer is
-//! told when one comes or is to go; one that is down is passed over.
+//! All addresses are known before anything is started: there is a port for each instance that there may be. HAProxy, and
+//! nginx before a command, are told when one comes or goes; nginx before a shipped system finds out itself.
 
 mod balancer;
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tidemark_record::{Sample, manifest};
-use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, ROLL_EACH, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Balancer, Fault, INSTANCE, ROLL_PAUSE, Ready, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_service_facts};
 
 use crate::error::LabError;
@@ -464,7 +464,7 @@ impl Tier {
             }
             tell(held(instance).name());
             // the balancer must see this one again before the next goes
-            let until = Instant::now() + ROLL_EACH;
+            let until = Instant::now() + ROLL_PAUSE;
             while last.is_some_and(|last| index < last) && patience() && Instant::now() < until {
                 std::thread::sleep(LOOK_EVERY);
             }

@@ -205,10 +205,7 @@ fn told_of(of: &Placed<'_>) -> Vec<String> {
         notes.push(format!("{used}: {machines} for {instances}"));
     }
     if of.tier.rss_bytes_max() == 0 {
-        notes.push(format!(
-            "{name}: whether {} has enough memory is unknown: how much it used was not seen",
-            of.name
-        ));
+        notes.push(format!("memory of {name} was not seen: {} may be too small", of.name));
     }
     notes
 }

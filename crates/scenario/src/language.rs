@@ -109,7 +109,7 @@ record! {
         "objectives": List(&OBJECTIVE, 0) =>
             "What decides pass or fail: of the whole run, or after `PHASE:` of that phase.",
         "ratios": Map(Keys::Text("names of ratios"), &Ratio::SHAPE) =>
-            "Figures of the whole run by name: what some counters or labels came to, for each of others.",
+            "Ratios by name, of the measured window: the sum of some counters or labels, divided by the sum of others.",
         "verify": Verify::SHAPE => "How everything is read back after the load, and compared with the ledger.",
         "limits": Limits::SHAPE => "Bounds of the load generator.",
         "watch": List(&Watch::SHAPE, 0) =>

@@ -161,9 +161,11 @@ impl Plan {
                 )));
             }
             let services = self.services.iter().chain([&self.system]);
-            if let Some(takes) = fault.roll_takes(services).filter(|takes| fault.at + *takes > duration) {
+            if let Some(takes) =
+                fault.roll_takes_at_least(services).filter(|takes| fault.at + *takes > duration)
+            {
                 return Err(OverrideError(format!(
-                    "`{fault}`, {} after measuring begins, takes about {} and would not be over within --for {}; give it longer",
+                    "`{fault}`, {} after measuring begins, takes at least {} and would not be over within --for {}; give a longer --for",
                     Time(fault.at),
                     Time(takes),
                     Time(duration)

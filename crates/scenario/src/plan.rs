@@ -40,7 +40,7 @@ pub use aerospike::AerospikeRequest;
 pub use ask::{
     Call, EventStreamStep, HttpRequest, RedisCommand, RequestKind, TargetForm, Wait, WebSocketStep,
 };
-pub use fault::{Fault, FaultKind, ROLL_EACH};
+pub use fault::{Fault, FaultKind, ROLL_PAUSE};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{

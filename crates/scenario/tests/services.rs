@@ -86,13 +86,13 @@ faults:
 #[test]
 fn a_roll_that_outlasts_the_load_is_told_of() {
     let told = |at: &str| check(&format!("{TWO}faults: [{{at: {at}, roll: web}}]\n"), &[]);
-    assert_eq!(told("52s").1, "");
-    let (plan, says) = told("53s");
-    assert!(says.contains("this takes about 7.5s, and the load ends after the 1m measured"), "{says}");
+    assert_eq!(told("55s").1, "");
+    let (plan, says) = told("56s");
+    assert!(says.contains("this takes at least 5s, and only 4s are left"), "{says}");
     let mut plan = plan.expect("only a warning");
     plan.override_load(None, Some(std::time::Duration::from_secs(61))).unwrap();
     let error = plan.override_load(None, Some(std::time::Duration::from_secs(60))).unwrap_err().to_string();
-    assert!(error.contains("takes about 7.5s and would not be over within --for 1m"), "{error}");
+    assert!(error.contains("takes at least 5s and would not be over within --for 1m"), "{error}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct UpArguments {
     /// Where the system is reached [default: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Where data and logs are kept [default: a temporary folder that is removed at the end]
+    /// Where data and logs are kept [default: a temporary folder, removed at the end unless something failed]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// What `roll` and `scale` call it [default: the name of the scenario]

@@ -21,8 +21,8 @@ use crate::peak::Peak;
 
 /// A call is begun at most so often.
 const ATTEMPTS_MAX: usize = 4;
-/// A connection must be made in this part of a call's time, so that there is time for another instance.
-const CONNECT_SHARE: u32 = 4;
+/// A connection has the time of a call divided by this, so that there is time for another instance.
+const CONNECT_DIVISOR: u32 = 4;
 /// Retries are at most this share of the calls of the last [`RETRY_WINDOW`], beside a few each second in any case.
 const RETRY_SHARE: f32 = 0.2;
 const RETRIES_PER_S: u32 = 10;
@@ -427,7 +427,7 @@ impl Client {
         }
         slot.retain(|link| link.connection.waiting().is_some());
         let timeout = self.options.timeout;
-        let connection = Connection::open(instance.addr, timeout / CONNECT_SHARE, timeout * 2);
+        let connection = Connection::open(instance.addr, timeout / CONNECT_DIVISOR, timeout * 2);
         slot.push(Link { addr: instance.addr, is_for_reads, connection: connection.clone() });
         connection
     }

@@ -75,7 +75,7 @@ pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
     let (text, command) = match about.balancer {
         Balancer::Nginx => {
             let words = ["-p", &dir.display().to_string(), "-c", &file.display().to_string(), "-e", "stderr"];
-            // where it is told of none, it is to find those that come later
+            // before a shipped system it is told nothing, so all ports are up in its configuration
             let begin = if tier.is_shipped() { servers.len() } else { about.instances };
             (
                 nginx(&dir, tier.entry, (&servers, begin)),

@@ -88,8 +88,8 @@ fn by_tier(bill: &Bill) -> Table {
     for (name, at_cpu, whole, is_less) in tiers.chain([(sum, bill.at_cpu, bill.whole, false)]) {
         let two =
             |of: Option<Price>| [of.and_then(|of| of.per_million), of.map(|of| of.per_month)].map(shown);
-        let less = if is_less { "<" } else { "" };
-        table.row(name, two(at_cpu).map(|price| format!("{less}{price}")).into_iter().chain(two(whole)));
+        let less = |of: String| if is_less && of != "-" { format!("<{of}") } else { of };
+        table.row(name, two(at_cpu).map(less).into_iter().chain(two(whole)));
     }
     table
 }

@@ -176,14 +176,15 @@ impl Usage {
     /// Why a tier has no price, whatever machine it stands on.
     pub(crate) fn not_seen(&self, tier: &Tier) -> Option<String> {
         if tier.runs < self.runs {
-            return Some(format!("{} of {} rounds have figures of it", tier.runs, self.runs));
+            return Some(format!("only {} of {} rounds have its figures", tier.runs, self.runs));
         }
         let seen = tier.nodes.len() as u64;
         if tier.role == Role::Store && seen < tier.instances {
             return Some(format!("{seen} of its {} instances were seen", tier.instances));
         }
         let is_short = tier.seen_s < SEEN_SHARE * self.measured_s;
-        is_short.then(|| format!("it was seen for {:.0} of {}", tier.seen_s, seconds(self.measured_s)))
+        is_short
+            .then(|| format!("it was seen for only {} of {}", seconds(tier.seen_s), seconds(self.measured_s)))
     }
 
     /// What is in no sum, as it has no figures in any run: a sentence each.

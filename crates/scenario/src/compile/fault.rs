@@ -323,7 +323,7 @@ fn check_watched(node: &Node, fault: &Fault, reader: &Reader<'_>) {
 }
 
 fn check_time(at: &Node, fault: &Fault, there: &There<'_>, measured: Duration, reader: &Reader<'_>) {
-    let roll = fault.roll_takes(there.services.iter().chain([there.system]));
+    let roll = fault.roll_takes_at_least(there.services.iter().chain([there.system]));
     if fault.at >= measured {
         let message = format!(
             "only {} are measured, and faults are due from the beginning of that; give an earlier time",
@@ -335,9 +335,9 @@ fn check_time(at: &Node, fault: &Fault, there: &There<'_>, measured: Duration, r
         reader.sink.warn(at.position, message);
     } else if let Some(takes) = roll.filter(|takes| fault.at.saturating_add(*takes) > measured) {
         let message = format!(
-            "this takes about {}, and the load ends after the {} measured; let it last longer",
+            "this takes at least {}, and only {} are left; make the load longer, or begin earlier",
             Time(takes),
-            Time(measured)
+            Time(measured.saturating_sub(fault.at))
         );
         reader.sink.warn(at.position, message);
     }

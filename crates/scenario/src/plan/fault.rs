@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::System;
 use crate::units::{Share, Size, Time};
 
-/// How long it takes until an instance is replaced and a balancer sends requests to it again: nginx counts in whole
-/// seconds.
-pub const ROLL_EACH: Duration = Duration::from_millis(2_500);
+/// The pause of a roll after an instance is back, so that a balancer sees it before the next one goes: nginx counts in
+/// whole seconds.
+pub const ROLL_PAUSE: Duration = Duration::from_millis(2_500);
 
 /// Something that the lab breaks while the load is on.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,11 +132,15 @@ impl Fault {
         self.lasts.map(|lasts| self.at + lasts)
     }
 
-    /// About how long it takes to replace the instances of one of these, where that is what it does.
-    pub fn roll_takes<'s>(&self, mut services: impl Iterator<Item = &'s System>) -> Option<Duration> {
+    /// The least time in which the instances of one of these are replaced, where that is what it does.
+    pub fn roll_takes_at_least<'s>(
+        &self,
+        mut services: impl Iterator<Item = &'s System>,
+    ) -> Option<Duration> {
         let rolls = self.kind == FaultKind::Roll;
         let service = services.find(|service| rolls && service.tier.name == self.target)?;
-        Some(ROLL_EACH.saturating_mul(u32::try_from(service.tier.instances).unwrap_or(u32::MAX)))
+        let pauses = service.tier.instances.saturating_sub(1);
+        Some(ROLL_PAUSE.saturating_mul(u32::try_from(pauses).unwrap_or(u32::MAX)))
     }
 
     /// Whether two are about the same processes: `cassandra.2` is one of `cassandra`.

@@ -84,12 +84,12 @@ pub(super) enum Do {
     BookingFind,
     BookingCancel,
     BookingCount,
-    RoutePutMissing,
+    SegmentPutMissing,
     FlightPutMissing,
     FlightsBetween,
     FlightsFind,
     FlightCount,
-    RouteCount,
+    SegmentCount,
 }
 
 /// Those of a customer beside the id.
@@ -174,6 +174,6 @@ mod tests {
         assert!(STATEMENTS[Do::BookingAdd as usize].starts_with("INSERT INTO tidemark.bookings"));
         assert!(STATEMENTS[Do::BookingCount as usize].contains("count(*) FROM tidemark.bookings"));
         assert!(STATEMENTS[Do::FlightsFind as usize].contains("f.id = ANY"));
-        assert_eq!(Do::RouteCount as usize + 1, STATEMENTS.len());
+        assert_eq!(Do::SegmentCount as usize + 1, STATEMENTS.len());
     }
 }

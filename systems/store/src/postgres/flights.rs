@@ -26,7 +26,7 @@ impl Postgres {
             column(flights, |flight| &*flight.segment.destination),
             column(flights, |flight| i64::from(flight.segment.miles)),
         );
-        self.change(Do::RoutePutMissing, &[&segments, &origins, &destinations, &miles]).await?;
+        self.change(Do::SegmentPutMissing, &[&segments, &origins, &destinations, &miles]).await?;
         let (ids, departures, arrivals) = (
             column(flights, |flight| Uuid::from_u128(flight.id)),
             column(flights, |flight| flight.departure_ms),
@@ -91,7 +91,7 @@ impl Flights for Postgres {
     }
 
     fn count_segments(&self) -> Answer<'_, u64> {
-        Answer::boxed(self.count_of(Do::RouteCount))
+        Answer::boxed(self.count_of(Do::SegmentCount))
     }
 }
 
