@@ -25,7 +25,7 @@ const SHARED_EVERY: u64 = 100;
 
 /// Memory of several processes, in which what they share counts once.
 #[derive(Debug, Clone, Copy, Default)]
-struct SharedOut {
+struct GroupPss {
     bytes: u64,
     /// When it is asked for again.
     next_us: u64,
@@ -68,7 +68,7 @@ struct Looked {
     /// Whether it is not there: down on purpose, and its number nobody's.
     down: bool,
     before: Option<(u64, Reading)>,
-    shared: SharedOut,
+    shared: GroupPss,
     /// When it was told of last.
     told_us: Option<u64>,
 }
@@ -122,7 +122,7 @@ impl Monitor {
             subject,
             down: false,
             before: None,
-            shared: SharedOut::default(),
+            shared: GroupPss::default(),
             told_us: None,
         };
         match (self.all.iter_mut().find(|looked| looked.name == name), subject) {
@@ -188,7 +188,7 @@ impl Monitor {
     }
 
     /// Processes with all processes below them as one; none where not one of them is there.
-    fn read_trees(&self, ids: &[u32], shared: &mut SharedOut, at_us: u64) -> Option<Reading> {
+    fn read_trees(&self, ids: &[u32], shared: &mut GroupPss, at_us: u64) -> Option<Reading> {
         let mut readings: Vec<(u32, Reading)> = Vec::new();
         let mut queue = ids.to_vec();
         let mut seen = HashSet::new();
@@ -217,7 +217,9 @@ impl Monitor {
                 shared.next_us =
                     at_us.saturating_add(microseconds(begin.elapsed()).saturating_mul(SHARED_EVERY));
             }
-            sum.rss_bytes = shared.bytes;
+            // what grew since it was asked for is at least that of the largest
+            let largest = readings.iter().map(|(_, reading)| reading.rss_bytes).max().unwrap_or(0);
+            sum.rss_bytes = shared.bytes.max(largest);
         }
         (sum.net_received_bytes, sum.net_sent_bytes) = self.own_network(ids);
         Some(sum)

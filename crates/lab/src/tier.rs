@@ -365,14 +365,14 @@ impl Tier {
         let Some(balancer) = &self.balancer else { return Vec::new() };
         let names: Vec<String> =
             (1..=self.instances.len()).map(|number| self.system.tier.instance(number)).collect();
-        // one of another instance explains nothing; one of something else may be felt here
-        let explains = |fault: &Fault, name: &str| {
-            !fault.kind.asks_a_store() && (fault.is_about(name) || !names.contains(&fault.target))
-        };
         let out = balancer::taken_out(held(balancer).log());
         let unexplained =
-            out.into_iter().filter(|(name, _)| !faults.iter().any(|fault| explains(fault, name)));
-        unexplained.map(|(name, reason)| format!("the balancer took {name} out: {reason}")).collect()
+            out.into_iter().filter(|(name, _)| !faults.iter().any(|fault| fault.is_about(name)));
+        // one of another instance explains nothing; one of something else may be felt here
+        let may_be_felt = |fault: &&Fault| !fault.kind.asks_a_store() && !names.contains(&fault.target);
+        let perhaps = faults.iter().find(may_be_felt).map(|fault| format!(" (perhaps by `{fault}`)"));
+        let perhaps = perhaps.unwrap_or_default();
+        unexplained.map(|(name, reason)| format!("the balancer took {name} out: {reason}{perhaps}")).collect()
     }
 
     /// Stops all of it: what takes requests first. Returns how its first instance ended.

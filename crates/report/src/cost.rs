@@ -246,7 +246,7 @@ fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed
             "an instance used {used} of memory, and {machine} has {has}; give it a larger one: --machine {name}=KIND"
         ));
     }
-    Ok(Placed { tier, kind, name: machine, machines: tier.machines(kind.cores, usage.measured_s) })
+    Ok(Placed { tier, kind, name: machine, machines: tier.machines(kind.cores) })
 }
 
 /// Watts are reckoned as prices: a watt is a watt-hour each hour.

@@ -17,6 +17,7 @@ use tidemark_report::limit::{at_least, level_text, says};
 use tidemark_report::{blocks, markdown, text};
 use tidemark_scenario::Plan;
 use tidemark_scenario::diagnostic::did_you_mean;
+use tidemark_scenario::plan::Balancer;
 use tidemark_scenario::prices::{EXAMPLE, Prices, ROLES};
 use tidemark_scenario::units::parse_count;
 
@@ -202,7 +203,11 @@ fn customers(text: &str) -> Result<u64, String> {
 
 /// What the tiers of a plan are called.
 fn planned(plan: &Plan) -> impl Iterator<Item = String> {
-    let systems = std::iter::once(&plan.system).chain(&plan.services).flat_map(|system| system.tier.names());
+    let tiers = std::iter::once(&plan.system).chain(&plan.services).map(|system| &system.tier);
+    let systems = tiers.flat_map(|tier| {
+        let balancer = (tier.balancer != Balancer::None).then(|| tier.balancer_name());
+        std::iter::once(tier.name.clone()).chain(balancer)
+    });
     let stores = plan.stores.iter().map(|store| store.name.clone());
     systems.chain(stores).chain(plan.watched_names()).chain([DRIVER.to_owned()])
 }
@@ -308,10 +313,14 @@ fn compared(dir: &Path) -> Result<Vec<Side>, Failure> {
 fn searched(dir: &Path) -> Result<Vec<Subject>, Failure> {
     let text = file::read(dir).map_err(usage)?;
     let searches = Searches::from_json(&text).map_err(|reason| usage(file::damaged(dir, &reason)))?;
-    let mut priced = Vec::new();
+    let mut priced: Vec<Subject> = Vec::new();
+    let mut without = Vec::new();
     for search in &searches.searches {
         let found = search.found();
-        let Some((name, trial)) = held(search, &found, &searches.name) else { continue };
+        let Some((name, trial)) = held(search, &found, &searches.name) else {
+            without.extend(search.setting.clone());
+            continue;
+        };
         let side = Side::of_runs(&name, &[dir.join(trial)]).map_err(usage)?;
         priced.push(Subject { side, caveat: caveat(search, &found) });
     }
@@ -319,6 +328,12 @@ fn searched(dir: &Path) -> Result<Vec<Subject>, Failure> {
         let reason =
             "no trial held at or below a limit, so that no load has a price; name one of the trials in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
+    }
+    if !without.is_empty() {
+        let says = format!("no load held, and none has a price, with {}", without.join(", "));
+        for Subject { caveat, .. } in &mut priced {
+            *caveat = Some(caveat.take().map_or_else(|| says.clone(), |other| format!("{other}; {says}")));
+        }
     }
     Ok(priced)
 }

@@ -40,6 +40,8 @@ const CHECK: &str = "check inter 1s fastinter 100ms downinter 250ms fall 3 rise 
 const CHECK_WITHIN: &str = "2s";
 /// Most of its log that is searched, bytes.
 const LOG_BYTES_MAX: u64 = 1 << 20;
+/// What its server that is to have no requests says at the end.
+const DISABLED: &str = " disabled";
 /// The socket by which HAProxy is told.
 const SOCKET: &str = "haproxy.sock";
 
@@ -172,7 +174,7 @@ fn haproxy(
         .enumerate()
         .map(|(index, (name, address))| {
             // those that may come later are told of then
-            let state = if index < instances { "" } else { " disabled" };
+            let state = if index < instances { "" } else { DISABLED };
             format!("  server {name} {address} {CHECK} pool-purge-delay 1s{state}\n")
         })
         .collect();
@@ -242,8 +244,14 @@ pub fn set_state(
             std::thread::sleep(LOOK_EVERY);
         }
     };
-    let socket = dir.join(SOCKET);
-    if socket.exists() {
+    let file = dir.join(format!("{}.conf", HAPROXY.programs[0]));
+    if file.exists() {
+        // for when it is started again
+        fs::write(&file, with_server(&fs::read_to_string(&file)?, instance, state))?;
+        if process.is_none() {
+            return Ok(());
+        }
+        let socket = dir.join(SOCKET);
         let word = if state == State::Drain { "drain" } else { "ready" };
         // it is silent where all is well
         match say(&socket, &format!("set server instances/{instance} state {word}"))?.trim() {
@@ -274,6 +282,19 @@ fn with_state(text: &str, instance: &str, state: State) -> String {
             format!("{server}{};{end}\n", if state == State::Drain { DOWN } else { "" })
         }
         None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// The configuration of HAProxy, with this instance in another state.
+fn with_server(text: &str, instance: &str, state: State) -> String {
+    let begin = format!("  server {instance} ");
+    let line = |line: &str| match line.starts_with(&begin) {
+        true => {
+            let server = line.strip_suffix(DISABLED).unwrap_or(line);
+            format!("{server}{}\n", if state == State::Drain { DISABLED } else { "" })
+        }
+        false => format!("{line}\n"),
     };
     text.lines().map(line).collect()
 }
@@ -352,6 +373,16 @@ mod tests {
         assert_eq!(of(&drained), ["web.1", "web.2"]);
         assert_eq!(with_state(&drained, "web.1", State::Drain), drained);
         assert_eq!(with_state(&drained, "web.1", State::Ready), text);
+    }
+
+    #[test]
+    fn haproxy_reads_the_same_state_when_it_is_started_again() {
+        let text = "defaults\n  server web.1 a:1 check\n  server web.10 a:2 check disabled\n";
+        let drained = with_server(text, "web.1", State::Drain);
+        assert_eq!(drained, text.replace("a:1 check", "a:1 check disabled"));
+        assert_eq!(with_server(&drained, "web.1", State::Drain), drained);
+        assert_eq!(with_server(&drained, "web.1", State::Ready), text);
+        assert_eq!(with_server(text, "web.10", State::Ready), text.replace(DISABLED, ""));
     }
 
     #[test]

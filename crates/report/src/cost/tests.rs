@@ -268,12 +268,17 @@ fn what_ran_and_was_not_seen_is_named() {
     assert_eq!(tier(&bill, "redis").instances, 3);
     assert_eq!(bill.not_in_sums, ["redis is in no sum: 2 of its 3 instances were seen"]);
     assert!(text.contains("sum, incomplete"), "{text}");
+    // one of two instances of a service
+    let (bill, _) = bill_of(&[&|manifest| manifest.summary.processes.retain(|of| of.name != "web.2")]);
+    assert_eq!(bill.not_in_sums, ["web is in no sum: 1 of its 2 instances were seen"]);
+    let (bill, _) = bill_of(&[&|manifest| of(manifest, "web.2").seen_s = Some(8.0)]);
+    assert_eq!(bill.not_in_sums, ["web is in no sum: it was seen for only 8s of 100s"]);
 }
 
 #[test]
 fn not_seen_is_not_zero() {
     let (bill, _) = bill_of(&[&|manifest| of(manifest, "redis").seen_s = Some(30.0)]);
-    assert_eq!(bill.not_in_sums, ["redis is in no sum: it was seen for 30 of 100s"]);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: it was seen for only 30s of 100s"]);
     assert_eq!((tier(&bill, "redis").whole, bill.whole.unwrap().per_hour), (None, amount("0.54").unwrap()));
     let (bill, text) = bill_of(&[&|manifest| {
         of(manifest, "redis").seen_s = Some(96.0);
@@ -281,13 +286,38 @@ fn not_seen_is_not_zero() {
         of(manifest, "redis").rss_bytes_max = 0;
     }]);
     assert!(bill.not_in_sums.is_empty(), "{:?}", bill.not_in_sums);
-    assert!(
-        bill.notes.iter().any(|note| note.starts_with("redis: whether large has enough memory is unknown"))
-    );
+    assert!(bill.notes.iter().any(|note| note == "memory of redis was not seen: large may be too small"));
     // 0.01 s for 100,000 answers are 0.1 s of a core at 0.045 an hour for a million
     assert_eq!(tier(&bill, "redis").at_cpu.unwrap().per_million, amount("0.00000125"));
     assert!(tier(&bill, "redis").at_cpu_is_less && !tier(&bill, "web").at_cpu_is_less);
     assert!(text.contains("<0.00000125"), "{text}");
+}
+
+/// What a round alone says is not lost in the others.
+#[test]
+fn what_is_hot_or_not_seen_in_one_round_counts() {
+    let hot = |cpu_s: [f64; 2]| {
+        move |manifest: &mut Manifest| {
+            manifest.stores[0].addresses = vec!["a".into(), "b".into()];
+            manifest.summary.processes.retain(|of| of.name != "redis");
+            let node = |(number, cpu_s)| process(&format!("redis.{number}"), cpu_s, 1 << 20);
+            manifest.summary.processes.extend([(1, cpu_s[0]), (2, cpu_s[1])].map(node));
+        }
+    };
+    let machines = |changes: &[&dyn Fn(&mut Manifest)]| tier(&bill_of(changes).0, "redis").machines;
+    let (first, second) = (hot([900.0, 10.0]), hot([10.0, 900.0]));
+    let alone = machines(&[&first]).unwrap();
+    assert!(alone > 2 && machines(&[&second]) == Some(alone), "{alone}");
+    // each of them needs as many as in its worst round
+    assert_eq!(machines(&[&first, &second]), Some(2 * (alone - 1)));
+    let only = |name: &'static str| {
+        move |manifest: &mut Manifest| {
+            hot([1.0, 1.0])(manifest);
+            manifest.summary.processes.retain(|of| !of.name.starts_with("redis.") || of.name == name);
+        }
+    };
+    let (bill, _) = bill_of(&[&only("redis.1"), &only("redis.2")]);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: in a round, 1 of its 2 instances were seen"]);
 }
 
 #[test]
@@ -304,7 +334,7 @@ fn rounds_that_did_not_pass_or_lack_a_tier_are_counted() {
     assert_eq!(bill.caveat.unwrap(), "1 of 3 rounds failed, 1 is invalid: p99 > 5ms; driver-bound");
     let (bill, _) =
         bill_of(&[&|_| (), &|manifest| manifest.summary.processes.retain(|of| of.name != "redis")]);
-    assert_eq!(bill.not_in_sums, ["redis is in no sum: 1 of 2 rounds have figures of it"]);
+    assert_eq!(bill.not_in_sums, ["redis is in no sum: only 1 of 2 rounds have its figures"]);
     assert_eq!(tier(&bill, "redis").at_cpu, None);
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Node {
     /// What it is called in samples.
     pub(crate) name: String,
     pub(crate) cpu_s: f64,
+    /// The most cores that it used in a run.
+    cores_max: f64,
     pub(crate) rss_bytes_max: u64,
 }
 
@@ -29,8 +31,8 @@ pub(crate) struct Tier {
     pub(crate) nodes: Vec<Node>,
     pub(crate) instances: u64,
     pub(crate) cpu_s: f64,
-    /// For how long its figures were seen, seconds; of several processes that were added up, the least.
-    pub(crate) seen_s: f64,
+    /// Why it has no price: what was not seen of it in a run.
+    not_seen: Option<String>,
     /// Runs in which it has figures.
     pub(crate) runs: usize,
 }
@@ -45,15 +47,28 @@ impl Tier {
         measured_s: f64,
     ) -> Tier {
         let of_nodes = if nodes.is_empty() { whole } else { nodes };
-        let node =
-            |of: &&Process| Node { name: of.name.clone(), cpu_s: of.cpu_s, rss_bytes_max: of.rss_bytes_max };
+        let node = |of: &&Process| Node {
+            name: of.name.clone(),
+            cpu_s: of.cpu_s,
+            cores_max: if measured_s > 0.0 { of.cpu_s / measured_s } else { 0.0 },
+            rss_bytes_max: of.rss_bytes_max,
+        };
+        let began = |of: &&&Process| number_of(&of.name).is_none_or(|number| number <= began_with);
+        let of_begin = whole.iter().chain(nodes.iter().filter(began));
+        let seen_s = of_begin.filter_map(|of| of.seen_s).fold(measured_s, f64::min);
+        let not_seen = if !nodes.is_empty() && nodes.len() < began_with {
+            Some(format!("{} of its {began_with} instances were seen", nodes.len()))
+        } else {
+            (seen_s < SEEN_SHARE * measured_s)
+                .then(|| format!("it was seen for only {} of {}", seconds(seen_s), seconds(measured_s)))
+        };
         Tier {
             name: name.to_owned(),
             role,
             nodes: of_nodes.iter().map(node).collect(),
             instances: of_nodes.len().max(began_with).max(1) as u64,
             cpu_s: whole.iter().map(|of| of.cpu_s).sum(),
-            seen_s: whole.iter().filter_map(|of| of.seen_s).fold(measured_s, f64::min),
+            not_seen,
             runs: 1,
         }
     }
@@ -64,19 +79,18 @@ impl Tier {
     }
 
     /// Machines with so many cores: one for each instance, more where one used more cores than a machine has.
-    pub(crate) fn machines(&self, cores: Amount, measured_s: f64) -> u64 {
+    pub(crate) fn machines(&self, cores: Amount) -> u64 {
         // in billionths of a core, so that what fits exactly is not one machine more
-        let each = |cpu_s: f64| {
-            let used = if measured_s > 0.0 { (cpu_s / measured_s * 1e9).round() as u128 } else { 0 };
+        let each = |used: f64| {
+            let used = (used * 1e9).round() as u128;
             u64::try_from(used.div_ceil(cores.nano().max(1))).unwrap_or(u64::MAX).max(1)
         };
-        let of_one = self.cpu_s / self.instances as f64;
-        match self.nodes.len() as u64 {
+        match &self.nodes[..] {
             // nobody knows which of them used it
-            1 => self.instances.saturating_mul(each(of_one)),
-            seen => {
-                let used = self.nodes.iter().map(|of| each(of.cpu_s)).fold(0, u64::saturating_add);
-                used.saturating_add(self.instances.saturating_sub(seen))
+            [all] => self.instances.saturating_mul(each(all.cores_max / self.instances as f64)),
+            nodes => {
+                let used = nodes.iter().map(|of| each(of.cores_max)).fold(0, u64::saturating_add);
+                used.saturating_add(self.instances.saturating_sub(nodes.len() as u64))
             }
         }
     }
@@ -134,13 +148,14 @@ impl Usage {
                 continue;
             };
             of.cpu_s += tier.cpu_s;
-            of.seen_s += tier.seen_s;
+            of.not_seen = of.not_seen.take().or(tier.not_seen);
             of.runs += tier.runs;
             of.instances = of.instances.max(tier.instances);
             for node in tier.nodes {
                 match of.nodes.iter_mut().find(|of| of.name == node.name) {
                     Some(of) => {
                         of.cpu_s += node.cpu_s;
+                        of.cores_max = of.cores_max.max(node.cores_max);
                         of.rss_bytes_max = of.rss_bytes_max.max(node.rss_bytes_max);
                     }
                     None => of.nodes.push(node),
@@ -178,13 +193,8 @@ impl Usage {
         if tier.runs < self.runs {
             return Some(format!("only {} of {} rounds have its figures", tier.runs, self.runs));
         }
-        let seen = tier.nodes.len() as u64;
-        if tier.role == Role::Store && seen < tier.instances {
-            return Some(format!("{seen} of its {} instances were seen", tier.instances));
-        }
-        let is_short = tier.seen_s < SEEN_SHARE * self.measured_s;
-        is_short
-            .then(|| format!("it was seen for only {} of {}", seconds(tier.seen_s), seconds(self.measured_s)))
+        let why = tier.not_seen.as_ref()?;
+        Some(if self.runs == 1 { why.clone() } else { format!("in a round, {why}") })
     }
 
     /// What is in no sum, as it has no figures in any run: a sentence each.
@@ -313,6 +323,11 @@ fn is_instance(service: &Service, manifest: &Manifest, process: &str) -> bool {
 
 /// `redis.2` of `redis`.
 fn is_node(store: &str, process: &str) -> bool {
-    let number = process.strip_prefix(store).and_then(|rest| rest.strip_prefix('.'));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_of = process.strip_prefix(store).is_some_and(|rest| rest.starts_with('.'));
+    is_of && number_of(&process[store.len()..]).is_some()
+}
+
+/// 2 of `redis.2`.
+fn number_of(process: &str) -> Option<usize> {
+    process.rsplit_once('.')?.1.parse().ok()
 }
