@@ -57,10 +57,10 @@ function groupsMissing({ groups, groupRows }) {
   return groups.filter((of, index) => !groupRows[index].startsWith(of.group)).map((of) => `group "${of.group}" has no row`);
 }
 
-/** Whether everything that the scenario measured itself has its row. */
+/** Whether everything that the scenario measured itself, and each ratio, has its row. */
 function metricsMissing({ metrics, metricRows }) {
-  if (metrics.length !== metricRows.length) return [`${metricRows.length} rows for ${metrics.length} metrics of the scenario's own`];
-  return metrics.filter((of, index) => !metricRows[index].startsWith(of.metric)).map((of) => `metric "${of.metric}" has no row`);
+  if (metrics.length !== metricRows.length) return [`${metricRows.length} rows for ${metrics.length} metrics and ratios of the scenario's own`];
+  return metrics.filter((name, index) => !metricRows[index].startsWith(name)).map((name) => `metric "${name}" has no row`);
 }
 
 const VIEWS = [
@@ -115,7 +115,9 @@ function look() {
     faults: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.faults ?? [],
     rows: document.querySelector('#faults')?.parentElement.querySelectorAll('table.faults tbody tr').length ?? 0,
     groups: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.groups ?? [],
-    metrics: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.metrics ?? [],
+    metrics: (({ metrics = [], ratios = [] }) => [...metrics.map((of) => of.metric), ...ratios.map((of) => of.name)])(
+      JSON.parse(document.getElementById('run').textContent).manifest?.summary ?? {},
+    ),
     metricRows: [...document.querySelectorAll('table.own tbody tr')].map((row) => row.textContent),
     groupRows: [...document.querySelectorAll('table.groups tbody tr')].map((row) => row.textContent),
     unnamed: [...document.querySelectorAll('.plot, button, .scroll')].filter((element) => !(element.getAttribute('aria-label') ?? element.textContent).trim()).length,
