@@ -115,7 +115,7 @@ function look() {
     faults: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.faults ?? [],
     rows: document.querySelector('#faults')?.parentElement.querySelectorAll('table.faults tbody tr').length ?? 0,
     groups: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.groups ?? [],
-    metrics: (({ metrics = [], ratios = [] }) => [...metrics.map((of) => of.metric), ...ratios.map((of) => of.name)])(
+    metrics: (({ metrics = [], ratios = [] }) => [...ratios.map((of) => of.name), ...metrics.map((of) => of.metric)])(
       JSON.parse(document.getElementById('run').textContent).manifest?.summary ?? {},
     ),
     metricRows: [...document.querySelectorAll('table.own tbody tr')].map((row) => row.textContent),
