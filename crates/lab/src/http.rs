@@ -125,8 +125,8 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Asks once, with `GET`, over a connection of its own, and returns the status. The body is read, lest a server takes
-    /// a connection that ends before as broken; what is wrong with it is not.
+    /// Asks once, with `GET`, over a connection of its own, and returns the status. Reads the body too, at most 1 MiB, so
+    /// that the server sees no broken connection; errors in it are ignored.
     pub fn status(target: &'a Target, path: &str, within: Duration) -> Result<StatusCode, String> {
         let mut client = Client::new(target);
         let request = client.request(Method::GET, path, &[], Bytes::new())?;

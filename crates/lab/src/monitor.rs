@@ -20,8 +20,8 @@ const PROCESSES_MAX: usize = 256;
 /// Most threads whose context switches are summed in one look; further ones are left out.
 const THREADS_MAX: usize = 1024;
 
-/// So many times as long as it took to ask for shared memory it is not asked for again: the kernel walks all of it.
-const SHARED_EVERY: u64 = 100;
+/// The pause until PSS is read again, as a multiple of how long the last reading took: the kernel walks all pages.
+const PSS_PAUSE_FACTOR: u64 = 100;
 
 /// Memory of several processes, in which what they share counts once.
 #[derive(Debug, Clone, Copy, Default)]
@@ -215,7 +215,7 @@ impl Monitor {
                 let bytes = |(id, reading): &(u32, Reading)| self.pss_bytes(*id).unwrap_or(reading.rss_bytes);
                 shared.bytes = readings.iter().map(bytes).sum();
                 shared.next_us =
-                    at_us.saturating_add(microseconds(begin.elapsed()).saturating_mul(SHARED_EVERY));
+                    at_us.saturating_add(microseconds(begin.elapsed()).saturating_mul(PSS_PAUSE_FACTOR));
             }
             // what grew since it was asked for is at least that of the largest
             let largest = readings.iter().map(|(_, reading)| reading.rss_bytes).max().unwrap_or(0);

@@ -246,24 +246,25 @@ pub fn set_state(
     };
     let file = dir.join(format!("{}.conf", HAPROXY.programs[0]));
     if file.exists() {
+        let socket = dir.join(SOCKET);
+        if process.is_some() {
+            let word = if state == State::Drain { "drain" } else { "ready" };
+            // it is silent where all is well
+            match say(&socket, &format!("set server instances/{instance} state {word}"))?.trim() {
+                "" => {}
+                told => return Err(io::Error::other(told.to_owned())),
+            }
+        }
         // for when it is started again
-        fs::write(&file, with_server(&fs::read_to_string(&file)?, instance, state))?;
+        rewrite(&file, |text| with_server(text, instance, state))?;
         if process.is_none() {
             return Ok(());
-        }
-        let socket = dir.join(SOCKET);
-        let word = if state == State::Drain { "drain" } else { "ready" };
-        // it is silent where all is well
-        match say(&socket, &format!("set server instances/{instance} state {word}"))?.trim() {
-            "" => {}
-            told => return Err(io::Error::other(told.to_owned())),
         }
         wait(&|| say(&socket, "show stat instances 4 -1").is_ok_and(|told| requests_of(&told, instance) > 0));
         return Ok(());
     }
     let file = dir.join(format!("{}.conf", NGINX.programs[0]));
-    let text = fs::read_to_string(&file)?;
-    fs::write(&file, with_state(&text, instance, state))?;
+    rewrite(&file, |text| with_state(text, instance, state))?;
     // one that is down reads it when it starts
     let Some(master) = process.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else { return Ok(()) };
     let workers: Vec<Identity> = descendants(master).into_iter().filter_map(Identity::of).collect();
@@ -271,6 +272,13 @@ pub fn set_state(
     // those of the old configuration end once they have answered what they have
     wait(&|| workers.iter().any(Identity::is_there));
     Ok(())
+}
+
+/// Writes a file anew as a whole, so that a full disk leaves what was there.
+fn rewrite(file: &Path, change: impl FnOnce(&str) -> String) -> io::Result<()> {
+    let new = file.with_extension("new");
+    fs::write(&new, change(&fs::read_to_string(file)?))?;
+    fs::rename(&new, file)
 }
 
 /// The configuration of nginx, with this instance in another state.
