@@ -201,6 +201,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             slot_names: Vec::new(),
             keep_cookies: false,
             ops: vec![Op::Request(0), Op::End],
+            script: None,
         }],
         limits: Limits { connections, waiting: Some(100_000), body_bytes: 1 << 20, ..Limits::default() },
         ..Plan::new(

@@ -160,6 +160,88 @@ pub(crate) trait Io {
     }
 }
 
+/// Sockets whose kind is known only when they are used: what carries requests is compiled once for all kinds that are not
+/// the system's own.
+pub(crate) type BoxedIo = Box<dyn Io>;
+
+impl Io for BoxedIo {
+    fn point(&mut self, connection: usize, address: SocketAddr) {
+        (**self).point(connection, address)
+    }
+    fn open(&mut self, connection: usize) -> io::Result<()> {
+        (**self).open(connection)
+    }
+    fn output(&mut self, connection: usize) -> &mut Vec<u8> {
+        (**self).output(connection)
+    }
+    fn send(&mut self, connection: usize) -> io::Result<()> {
+        (**self).send(connection)
+    }
+    fn push(&mut self, connection: usize) -> io::Result<()> {
+        (**self).push(connection)
+    }
+    fn is_sending(&self, connection: usize) -> bool {
+        (**self).is_sending(connection)
+    }
+    fn tell_taken(&mut self, connection: usize) -> io::Result<()> {
+        (**self).tell_taken(connection)
+    }
+    fn close(&mut self, connection: usize) {
+        (**self).close(connection)
+    }
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        (**self).wait(at_most)
+    }
+    fn hand_over(&mut self) -> io::Result<()> {
+        (**self).hand_over()
+    }
+    fn next(&mut self) -> Option<(usize, Event)> {
+        (**self).next()
+    }
+    fn received(&self) -> &[u8] {
+        (**self).received()
+    }
+    fn arrived(&self) -> Option<u64> {
+        (**self).arrived()
+    }
+    fn taken_at(&self) -> Option<Instant> {
+        (**self).taken_at()
+    }
+    fn answered(&mut self, connection: usize, bytes: usize) -> bool {
+        (**self).answered(connection, bytes)
+    }
+    fn unsolicited(&self) -> u64 {
+        (**self).unsolicited()
+    }
+    fn reading(&self) -> Option<u64> {
+        (**self).reading()
+    }
+    fn upcoming(&self, nth: usize) -> Option<usize> {
+        (**self).upcoming(nth)
+    }
+    fn upcoming_socket(&self) -> Option<usize> {
+        (**self).upcoming_socket()
+    }
+    fn is_filling(&self, connection: usize) -> bool {
+        (**self).is_filling(connection)
+    }
+    fn is_first(&self, connection: usize) -> bool {
+        (**self).is_first(connection)
+    }
+    fn socket_of(&self, connection: usize) -> usize {
+        (**self).socket_of(connection)
+    }
+    fn socket_made(&self, socket: usize) -> Option<Instant> {
+        (**self).socket_made(socket)
+    }
+    fn traffic(&self) -> (u64, u64) {
+        (**self).traffic()
+    }
+    fn handshakes(&self) -> Handshakes {
+        (**self).handshakes()
+    }
+}
+
 /// A socket can be read or written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ready {

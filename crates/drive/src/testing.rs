@@ -49,6 +49,7 @@ pub(crate) fn kind(ops: Vec<Op>) -> SessionKind {
         slot_names: vec!["it".into()],
         keep_cookies: false,
         ops,
+        script: None,
     }
 }
 

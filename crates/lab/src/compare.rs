@@ -325,7 +325,13 @@ mod tests {
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         manifest.interrupted = interrupted;
         writer.finish(&manifest).unwrap();
-        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false, trace_unwritten: None }
+        Finished {
+            run_dir: dir.to_owned(),
+            manifest,
+            verify_stopped: false,
+            trace_unwritten: None,
+            script: None,
+        }
     }
 
     #[test]

@@ -250,6 +250,7 @@ impl Drivers {
 fn add(all: &mut DriveEnd, one: DriveEnd) {
     all.ended_us = all.ended_us.max(one.ended_us);
     all.interrupted |= one.interrupted;
+    all.script_failed = all.script_failed.take().or(one.script_failed);
     all.stopped_us = [all.stopped_us, one.stopped_us].into_iter().flatten().min();
     all.lost_intervals += one.lost_intervals;
     all.counters += &one.counters;

@@ -17,6 +17,9 @@ pub enum LabError {
     /// The scenario's `prepare` failed: the system's data is not what the load needs.
     #[error("{0}")]
     Prepare(String),
+    /// A script of the scenario did not do what scripts do.
+    #[error("{0}")]
+    Script(String),
     /// The load could not be driven or the run not be written.
     #[error("{0}")]
     Measure(String),
@@ -41,15 +44,16 @@ impl LabError {
             LabError::Start(text) => LabError::Start(of(&text)),
             LabError::Unreachable(text) => LabError::Unreachable(of(&text)),
             LabError::Prepare(text) => LabError::Prepare(of(&text)),
+            LabError::Script(text) => LabError::Script(of(&text)),
             LabError::Measure(text) => LabError::Measure(of(&text)),
             LabError::Interrupted(dir) => LabError::Interrupted(dir),
         }
     }
 
-    /// The exit status that says it: 1 unreachable, 2 wrong use, 3 no valid measurement, 130 stopped by the user.
+    /// The exit status that says it: 1 unreachable or a script that failed, 2 wrong use, 3 no valid measurement, 130 stopped by the user.
     pub fn exit_status(&self) -> u8 {
         match self {
-            LabError::Unreachable(_) => crate::EXIT_FAIL,
+            LabError::Unreachable(_) | LabError::Script(_) => crate::EXIT_FAIL,
             LabError::Usage(_) => crate::EXIT_USAGE,
             LabError::Start(_) | LabError::Prepare(_) | LabError::Measure(_) => crate::EXIT_INVALID,
             LabError::Interrupted(_) => crate::EXIT_INTERRUPTED,

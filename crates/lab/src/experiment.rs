@@ -36,9 +36,10 @@ use crate::interrupt::{Interrupt, StopRequest};
 use crate::monitor::DRIVER;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
+use crate::script::Script;
 use crate::sinks::ProgressSink;
 use crate::trace::{self, Trace};
-use crate::{disk, machine, pin, secret, slowest, verify};
+use crate::{disk, machine, pin, script, secret, slowest, verify};
 
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
@@ -98,6 +99,11 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         let reason = "--driver process does not know which keys `prepare` inserted; leave it out";
         return Err(LabError::Usage(reason.into()));
     }
+    script::check_scripts(&plan)?;
+    if options.driver == DriverKind::Process && plan.sessions.iter().any(|kind| kind.script.is_some()) {
+        let reason = "a script runs in threads of this process; leave --driver process out";
+        return Err(LabError::Usage(reason.into()));
+    }
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     // A thread without a connection would be of no use, and with one more than the scenario says.
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
@@ -145,6 +151,8 @@ struct Record<'a> {
     writer: RunWriter<'a>,
     /// What is kept of requests, where that is wanted and the load has begun.
     trace: Option<Trace>,
+    /// The script that the load asks, if there is one.
+    script: Option<Script>,
 }
 
 impl Record<'_> {
@@ -198,7 +206,7 @@ impl Experiment {
         if plan.entered().next().is_some() {
             writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
         }
-        let mut record = Record { account, writer, trace: None };
+        let mut record = Record { account, writer, trace: None, script: None };
         self.begun(&mut record, &[])?;
         Ok(record)
     }
@@ -214,6 +222,7 @@ impl Experiment {
             let (trace, tracing) = Trace::begin(wanted, None, plan, systems)?;
             (record.trace, options.trace) = (Some(trace), Some(tracing));
         }
+        record.script = Script::begin(plan, &mut options, self.options.prints_to_stderr)?;
         let epoch = options.epoch;
         record.account.started(options.wall_epoch, &environment.system);
         record.account.targets(plan, &environment.others);
@@ -224,7 +233,9 @@ impl Experiment {
         }
         // counters and cursors begin at their beginning; what is inserted stays so
         let shared = Arc::new(shared.followed(plan));
-        let drivers = self.start_drivers(shared, options, &environment)?;
+        let plan_driven =
+            record.script.as_ref().map_or_else(|| Arc::clone(plan), |script| script.driven(plan));
+        let drivers = self.start_drivers(plan_driven, shared, options, &environment)?;
         for id in drivers.process_ids() {
             environment.monitor.follow(DRIVER, Some(id));
         }
@@ -239,14 +250,13 @@ impl Experiment {
     /// Begins the load.
     fn start_drivers(
         &self,
+        plan: Arc<Plan>,
         shared: Arc<Shared>,
         options: DriveOptions,
         environment: &Environment,
     ) -> Result<Drivers, LabError> {
         let driver: Box<dyn Driver> = match self.options.driver {
-            DriverKind::Threads => {
-                Box::new(tidemark_drive::start(Arc::clone(&self.plan), shared, options).map_err(not_begun)?)
-            }
+            DriverKind::Threads => Box::new(tidemark_drive::start(plan, shared, options).map_err(not_begun)?),
             DriverKind::Process => {
                 let run = process::Run {
                     executable: &self.options.executable,
@@ -282,7 +292,7 @@ impl Experiment {
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
-        let Record { mut account, mut writer, trace } = record;
+        let Record { mut account, mut writer, trace, script } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let broke_off = load.broke.is_some();
         let ledger = ledger.map(|ledger| tidemark_record::summary::Ledger { broke_off, ..ledger });
@@ -307,7 +317,7 @@ impl Experiment {
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
-        let meant = load.unreachable.is_some() || load.enough;
+        let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
         let judgement = verdict::judge(&Evidence {
             undisturbed: load.undisturbed.as_ref(),
@@ -324,6 +334,7 @@ impl Experiment {
             stopped,
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
+            script_failed: load.end.script_failed.as_deref(),
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });
@@ -356,8 +367,9 @@ impl Experiment {
         manifest.phases = account::phases(plan, &load.end);
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
         let manifest = self.clean(&manifest)?;
+        let script = script.map(|script| script.end(&writer, self.threads));
         writer.finish(&manifest).map_err(written)?;
-        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped, trace_unwritten })
+        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped, trace_unwritten, script })
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use tidemark_record::Manifest;
 use tidemark_record::summary::Status;
 
+use crate::script::EndedScript;
+
 /// A run that gave figures.
 #[derive(Debug, Clone)]
 pub struct Finished {
@@ -16,6 +18,8 @@ pub struct Finished {
     pub verify_stopped: bool,
     /// Why the trace is not whole, where it is not.
     pub trace_unwritten: Option<String>,
+    /// The script that made requests, which may have something to say of the run.
+    pub script: Option<EndedScript>,
 }
 
 impl Finished {

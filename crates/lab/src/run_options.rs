@@ -57,6 +57,8 @@ pub struct RunOptions {
     pub is_part: bool,
     /// Of a list of requests that are sent in turn: a warning is due where the load ends before each was sent.
     pub listed: Option<Listed>,
+    /// Whether what a script prints goes to standard error, as standard output is for machines.
+    pub prints_to_stderr: bool,
     /// Once it is set the load ends before its time, because enough is known: the run is whole all the same.
     pub enough: Option<Arc<AtomicBool>>,
 }
@@ -84,6 +86,7 @@ impl Default for RunOptions {
             sinks: Sinks::default(),
             is_part: false,
             listed: None,
+            prints_to_stderr: false,
             enough: None,
         }
     }

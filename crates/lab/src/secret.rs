@@ -27,7 +27,7 @@ pub fn manifest(secrets: &Secrets, manifest: &Manifest) -> Result<Manifest, serd
             masked(secrets, field);
         }
     }
-    let mut clean: Manifest = serde_json::from_value(value)?;
+    let mut clean = Manifest::from_json(&serde_json::to_vec(&value)?)?;
     clean.system.command = secrets.masked_command(&clean.system.command);
     // whose a program is is known while the run lasts, and not written down
     let busiest = &manifest.summary.driver.busiest;

@@ -72,6 +72,8 @@ pub struct DriveEnd {
     pub phases: Vec<PhaseTimes>,
     /// When the last thread ended, microseconds since the run began.
     pub ended_us: u64,
+    /// Why a script could not go on, where one could not: that ended the drive.
+    pub script_failed: Option<String>,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
     /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was

@@ -144,7 +144,11 @@ impl Following {
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
         // a line that is not whole is none
-        read().unwrap_or_default().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        read()
+            .unwrap_or_default()
+            .lines()
+            .filter_map(|line| serde_json::from_slice(line.as_bytes()).ok())
+            .collect()
     }
 }
 

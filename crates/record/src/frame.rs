@@ -36,7 +36,7 @@ pub(crate) fn append(message: &impl Serialize, to: &mut Vec<u8>) -> io::Result<(
 ///
 /// # Errors
 /// As the writer; where the message is longer than [`FRAME_BYTES_MAX`].
-pub fn write(message: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
+pub fn write(message: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
     let mut frame = Vec::new();
     append(message, &mut frame)?;
     to.write_all(&frame)?;
@@ -47,9 +47,9 @@ pub fn write(message: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// As the reader; `InvalidData` where it is too long, `UnexpectedEof` where it is cut off.
-pub(crate) fn bytes(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn bytes(from: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = Vec::with_capacity(4);
-    from.by_ref().take(4).read_to_end(&mut length)?;
+    (&mut *from).take(4).read_to_end(&mut length)?;
     let length = match <[u8; 4]>::try_from(&length[..]) {
         Ok(length) => u32::from_le_bytes(length) as usize,
         Err(_) if length.is_empty() => return Ok(None),
@@ -61,7 +61,7 @@ pub(crate) fn bytes(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
     let mut bytes = Vec::new();
-    let read = from.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+    let read = (&mut *from).take(length as u64).read_to_end(&mut bytes)?;
     if read == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 

@@ -14,7 +14,7 @@ use crate::ledger::Part;
 use crate::{DriveEnd, Event, PhaseTimes, Traced, frame};
 
 /// The version of what is handed over. Driver and reader have the same, or do not begin.
-pub const HANDOVER_VERSION: u32 = 1;
+pub const HANDOVER_VERSION: u32 = 2;
 
 /// What a driver hands over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Handover {
     ///
     /// # Errors
     /// As the writer; `InvalidData` where it is longer than [`FRAME_BYTES_MAX`](crate::frame::FRAME_BYTES_MAX).
-    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         frame::write(self, to)
     }
 
@@ -60,7 +60,7 @@ impl Handover {
     /// # Errors
     /// As the reader; `InvalidData` where it is none that a driver of this version can have written, `UnexpectedEof` where
     /// it is cut off.
-    pub fn read(from: &mut impl Read) -> io::Result<Option<Handover>> {
+    pub fn read(from: &mut dyn Read) -> io::Result<Option<Handover>> {
         let Some(bytes) = frame::bytes(from)? else { return Ok(None) };
         let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
         match postcard::take_from_bytes::<(u32, u32)>(&bytes) {

@@ -327,6 +327,14 @@ pub fn digest(text: &str) -> String {
 }
 
 impl Manifest {
+    /// What a text in JSON says.
+    ///
+    /// # Errors
+    /// Where it is no manifest.
+    pub fn from_json(text: &[u8]) -> Result<Manifest, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+
     /// Divides the good answers of `system` by the CPU time of all services and balancers, in place of what was driven alone.
     /// To be called once, when summary and services are there.
     pub fn share_costs(&mut self) {

@@ -16,6 +16,8 @@ pub enum ReasonKind {
     OutOfReach,
     /// The system ended by itself.
     SystemEnded,
+    /// A script of the scenario failed.
+    Script,
     /// The system, or a part of it, stopped answering.
     Silent,
     /// All requests of a label, group, target or kind of sessions failed.
@@ -70,7 +72,7 @@ impl ReasonKind {
             | MachineBound | NothingMeasured | NotAllSent | NotVerified | Stopped | Incomplete | Fault => {
                 true
             }
-            Missed | OutOfReach | SystemEnded | Silent | AllFailed | PartFailed | FellBehind
+            Missed | OutOfReach | SystemEnded | Script | Silent | AllFailed | PartFailed | FellBehind
             | UsersWaited | NoGoodAnswer | Ledger | Other => false,
         }
     }

@@ -159,7 +159,7 @@ fn entered(dir: &Path) -> Option<summary::Ledger> {
 /// Those before the first line that is not whole.
 fn whole_events(path: &Path) -> Vec<Event> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
+    text.lines().map_while(|line| serde_json::from_slice(line.as_bytes()).ok()).collect()
 }
 
 fn remove(dir: &PathBuf) -> Result<(), RecordError> {

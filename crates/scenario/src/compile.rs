@@ -18,6 +18,7 @@ mod rates;
 mod ratios;
 mod requests;
 mod scope;
+mod script;
 mod services;
 mod store;
 mod system;
@@ -58,7 +59,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     shared.keys = keys::read(root.get("keys"), reader);
     let parts = Parts::read(root, reader)?;
     let mut requests = Requests::new(&parts.defaults);
-    let sessions = sessions(root, reader, &mut shared, &mut requests);
+    let sessions = sessions(root, base, reader, &mut shared, &mut requests);
     let binds = requests
         .first(|ask| matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)))
         .is_some();
@@ -198,15 +199,15 @@ fn stem(name: &str) -> String {
 
 fn sessions(
     root: &Node,
+    base: &Path,
     reader: &Reader<'_>,
     shared: &mut SharedNames,
     requests: &mut Requests,
 ) -> Vec<SessionKind> {
     let Some(node) = root.get("sessions") else { return Vec::new() };
     let mut kinds = Vec::new();
-    for (name, node) in node.entries() {
-        let (Some(name), Some(said)) = (name.text(), language::Session::read(node, reader)) else { continue };
-        let Some(steps) = said.steps.value else { continue };
+    for (key, node) in node.entries() {
+        let (Some(name), Some(said)) = (key.text(), language::Session::read(node, reader)) else { continue };
         let weight = said.weight.value.unwrap_or(1);
         let Ok(weight) = u32::try_from(weight) else {
             reader.sink.error(node, "this weight is too large");
@@ -214,11 +215,20 @@ fn sessions(
         };
         // a setting may leave a session out
         let by_setting = said.weight.node().and_then(Node::text).is_some_and(|text| text.contains("${"));
-        let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0 || by_setting);
-        if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
-        {
+        let reachable = weight > 0 || by_setting;
+        script::check_keys(&said, reader);
+        let kind = match said.steps.value {
+            Some(steps) => Some(Session::new(reader, shared, requests).compile(name, steps, reachable)),
+            None => script::session(key, &said, base, reader, requests),
+        };
+        let Some(mut kind) = kind else { continue };
+        if kind.script.is_some() && kinds.iter().any(|other: &SessionKind| other.script.is_some()) {
+            said.script.error(reader.sink, "another session has a script already, and a run has one at most");
+        }
+        let sends = kind.ops.iter().any(|op| matches!(op, Op::Request(_) | Op::Program));
+        if weight > 0 && !sends && !reader.sink.has_errors() {
             let message = format!("the session \"{name}\" sends nothing; it needs at least one request");
-            reader.sink.error(steps, message);
+            reader.sink.error(said.steps.value.unwrap_or(node), message);
         }
         kind.weight = weight;
         kind.keep_cookies = said.keep_cookies.value.unwrap_or(false);
@@ -374,6 +384,7 @@ impl<'a, 's> Session<'a, 's> {
             slot_names,
             keep_cookies: false,
             ops: self.ops,
+            script: None,
         }
     }
 

@@ -207,12 +207,16 @@ record! {
 }
 
 record! {
-    /// What one virtual user does, from the first step to the last.
-    pub(crate) struct Session("session", "a session") {
+    /// What one virtual user does: steps from the first to the last, or what a script says.
+    pub(crate) struct Session("session", "a session", Rule::OneOf(&["steps", "script"])) {
         weight: Whole<0> = "How often this kind is chosen, against the sum of all; 1 by default.",
         keep_cookies: Bool as "keep cookies" =
             "Whether a user of a closed load keeps cookies from one session to the next; false by default.",
-        steps (required): Steps = "What is done, in order.",
+        steps: Steps = "What is done, in order.",
+        script: Text =
+            "A script of wrk (`.lua`), relative to the scenario, which makes the session's request.",
+        args: Texts = "What the script's `init` is given.",
+        path: Text = "Path and query that the script finds as `wrk.path`; `/` by default.",
     }
 }
 

@@ -26,6 +26,7 @@ mod memcached;
 mod persistence;
 mod proxy;
 mod ratio;
+mod script;
 mod statement;
 mod store;
 mod system;
@@ -53,6 +54,7 @@ pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use ratio::{Counted, RATIOS_MAX, RatioForm, RatioPlan};
+pub use script::{SCRIPT_BYTES_MAX, ScriptPlan};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{
@@ -198,6 +200,12 @@ impl Plan {
             Op::Request(request) => self.requests.get(usize::from(*request)),
             _ => None,
         })
+    }
+
+    /// The labels of what a kind of sessions sends, by its steps or its script: indices, some of them more than once.
+    pub fn labels_of<'a>(&'a self, kind: &'a SessionKind) -> impl Iterator<Item = usize> + 'a {
+        let of_script = kind.script.as_ref().map(|script| script.label);
+        self.requests_of(kind).map(|request| request.label).chain(of_script).map(usize::from)
     }
 
     /// Whether the requests to a target are remote calls: all are, or none is.
@@ -365,6 +373,8 @@ pub struct SessionKind {
     pub keep_cookies: bool,
     /// What is done, in order; ends with [`Op::End`].
     pub ops: Vec<Op>,
+    /// The script that says what is done at [`Op::Program`], where one does.
+    pub script: Option<ScriptPlan>,
 }
 
 /// One operation. Targets are indices into [`SessionKind::ops`].

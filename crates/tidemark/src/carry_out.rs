@@ -41,6 +41,7 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
         trace: arguments.trace.options(arguments.tui)?,
+        prints_to_stderr: arguments.results.take_stdout() || arguments.trace.takes_stdout(),
         before_exit: Display::before_exit(),
         ..arguments.driver.options()?
     })
@@ -118,5 +119,7 @@ pub fn conclude(
     outcomes.add(page);
     outcomes.add(results.write(run, place));
     outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
+    let said = finished.script.as_ref().map_or(Ok(()), tidemark_lab::EndedScript::done);
+    outcomes.add(said.map_err(Failure::broken));
     outcomes.all().map(|()| finished.exit_status())
 }

@@ -11,8 +11,14 @@ use crate::{output, scenario, settings};
 /// Checks a scenario; every mistake in it is in the failure. Tells what can be set.
 pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     let praise = match scenario::load(&arguments.file, &arguments.settings)? {
-        Experiment::One(plan) => praise(&plan),
-        Experiment::Comparison(comparison) => praise_all(&comparison),
+        Experiment::One(plan) => {
+            tidemark_lab::check_scripts(&plan)?;
+            praise(&plan)
+        }
+        Experiment::Comparison(comparison) => {
+            comparison.sides.iter().try_for_each(|side| tidemark_lab::check_scripts(&side.plan))?;
+            praise_all(&comparison)
+        }
     };
     let praise = Place::Stdout.fit(&praise);
     output::print(&format!("{praise}\n\n{}\n", settings::of(&arguments.file)))?;

@@ -52,6 +52,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         trace: arguments.trace.options(arguments.tui)?,
         remember: !dir.temporary,
         listed,
+        prints_to_stderr: arguments.results.take_stdout() || arguments.trace.takes_stdout(),
         before_exit: Display::before_exit(),
         ..driver
     };

@@ -29,6 +29,8 @@ mod own_system;
 mod program;
 mod proxy;
 mod results;
+#[cfg(feature = "lua")]
+mod scripts;
 mod secrets;
 mod services;
 mod statuses;

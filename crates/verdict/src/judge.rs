@@ -131,6 +131,9 @@ impl<'a> Judge<'a> {
         let mut findings = Findings { failed, invalid };
         self.not_all_sent(&mut findings);
         self.only_computed(&mut findings);
+        if let Some(why) = self.evidence.script_failed {
+            findings.failed.insert(0, ReasonKind::Script.told(format!("the script failed: {why}")));
+        }
         findings
     }
 

@@ -10,8 +10,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let has_load = |index: usize| plan.load.kinds.iter().any(|own| own.kind == index);
     let sessions = plan.sessions.iter().enumerate();
     let loaded = sessions.filter(|(index, kind)| kind.weight > 0 || has_load(*index));
-    let requests = loaded.flat_map(|(_, kind)| plan.requests_of(kind));
-    requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
+    let labels = loaded.flat_map(|(_, kind)| plan.labels_of(kind));
+    labels.filter_map(|label| plan.labels.get(label)).map(String::as_str).collect()
 }
 
 /// Labels that only a failure can have: closing an event stream sends no request unless the stream is gone.

@@ -262,7 +262,7 @@ fn only_waits(plan: &Plan, label: u16) -> bool {
 }
 
 fn labels_of(plan: &Plan, kind: &SessionKind) -> BTreeSet<usize> {
-    plan.requests_of(kind).map(|request| usize::from(request.label)).collect()
+    plan.labels_of(kind).collect()
 }
 
 /// The labels that no other kind has.

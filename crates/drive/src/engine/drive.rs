@@ -149,6 +149,7 @@ impl Drive {
             }
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
+            end.script_failed = end.script_failed.or(one.program_broke);
             end.counters += &one.counters;
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);
@@ -342,7 +343,7 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    one_session(plan, kind, shared, options, (ONCE_THREAD, None), |_| {})
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None), &mut |_| {})
 }
 
 /// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
@@ -358,7 +359,7 @@ pub fn run_logged(
     options: &DriveOptions,
     number: u16,
     steps: Sender<LoggedStep>,
-    begun: impl FnOnce(Stopper),
+    begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let logger = Some(StepLogger::new(steps, &plan.labels));
     one_session(plan, kind, shared, options, (number % ONCE_THREAD, logger), begun)
@@ -370,7 +371,8 @@ fn one_session(
     shared: &Shared,
     options: &DriveOptions,
     (number, logger): (u16, Option<StepLogger>),
-    begun: impl FnOnce(Stopper),
+    // a type of its own would have whoever calls this compile the engine once more
+    begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);

@@ -191,6 +191,10 @@ impl Thread<'_> {
                             }
                         }
                         Asked::End => self.flow.sessions[s].leave_program(),
+                        Asked::Stopped => {
+                            self.flow.sessions[s].leave_program();
+                            self.flow.sessions[s].finish();
+                        }
                     }
                     steps_done += 1;
                     if steps_done == STEPS_PER_TURN {
@@ -534,7 +538,7 @@ impl Thread<'_> {
             end_ns: session.due_ns.max(session.ready_ns),
             earliest_ns: now_ns.saturating_add(idle_ns),
         };
-        let again = match self.flow.draining {
+        let again = match self.flow.draining || self.flow.is_stopped {
             true => None,
             false => self.schedule.again(session.origin, ended, &mut self.random),
         };

@@ -57,6 +57,8 @@ pub(crate) enum Asked {
     Think(u64),
     /// Nothing more.
     End,
+    /// Nothing more, of any session of this thread.
+    Stopped,
 }
 
 impl Thread<'_> {
@@ -86,6 +88,15 @@ impl Thread<'_> {
             }
             Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
             Next::End => Asked::End,
+            Next::Stop => {
+                self.flow.is_stopped = true;
+                Asked::Stopped
+            }
+            Next::Broken(reason) => {
+                self.flow.broken.get_or_insert(reason);
+                self.control.abort();
+                Asked::Stopped
+            }
         }
     }
 

@@ -106,6 +106,8 @@ pub(crate) struct ThreadEnd {
     pub unfollowed: Vec<(usize, u64)>,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
+    /// Why its program could not.
+    pub program_broke: Option<String>,
 }
 
 /// Bounds of one thread.
@@ -173,6 +175,10 @@ pub(crate) struct Flow {
     pub open: Vec<u64>,
     /// Whether nothing new begins any more.
     pub draining: bool,
+    /// Whether a program has said that nothing more begins.
+    pub is_stopped: bool,
+    /// Why a program cannot go on.
+    pub broken: Option<String>,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
     /// Requests that were sent again, over another connection, because the server had not taken them.
@@ -217,7 +223,7 @@ impl Thread<'_> {
             let over = now_ns >= end_ns
                 && self.is_over()
                 && self.timers.next_ns().is_none_or(|alarm_ns| alarm_ns >= end_ns);
-            if !self.flow.draining && (told == STOP || over || self.is_used_up()) {
+            if !self.flow.draining && (told == STOP || over || self.is_used_up() || self.flow.is_stopped) {
                 self.flow.draining = true;
                 if told == STOP {
                     self.recorder.end_window(self.control.stopped_at(now_ns), now_ns);
@@ -253,6 +259,7 @@ impl Thread<'_> {
                 .filter(|(_, count)| *count > 0)
                 .for_each(|(all, count)| all.push((request, count)));
         }
+        end.program_broke = self.flow.broken.take();
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();
         self.recorder.finish(end.ended_ns, gauges);

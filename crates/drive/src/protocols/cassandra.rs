@@ -12,8 +12,8 @@ use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::cql::{Columns, CqlError, Kind, ReplyDecoder, ReplyLimits, Type, WrongValue, write};
 
 use self::beginning::Beginning;
-use crate::io::Io;
 use crate::io::greeted::{GreetedIo, converse};
+use crate::io::{BoxedIo, Io};
 use crate::protocols::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::protocols::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 use crate::protocols::transport::{Client, Setup, Transport};
@@ -74,7 +74,7 @@ impl Client for Cassandra {
         }
         let (server, statements) = (self.clone(), Rc::<[_]>::from(statements));
         let begin = move || Beginning::new(server.clone(), Rc::clone(&statements));
-        let io = GreetedIo::new(io, setup.sockets, begin);
+        let io: BoxedIo = Box::new(GreetedIo::new(io, setup.sockets, begin));
         byte_transport::<_, Replies>(io, &setup, requests)
     }
 }

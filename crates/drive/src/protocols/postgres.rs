@@ -13,8 +13,8 @@ use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, write};
 
 use self::beginning::Beginning;
-use crate::io::Io;
 use crate::io::greeted::{GreetedIo, converse};
+use crate::io::{BoxedIo, Io};
 use crate::protocols::codec::{Closed, Codec, Decoded, Lost, byte_transport};
 use crate::protocols::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 use crate::protocols::tls_request::TlsRequest;
@@ -77,7 +77,7 @@ impl Client for Postgres {
         }
         let (server, statements) = (self.clone(), Rc::<[_]>::from(statements));
         let begin = move || Beginning::new(server.clone(), Rc::clone(&statements));
-        let io = GreetedIo::new(io, setup.sockets, begin);
+        let io: BoxedIo = Box::new(GreetedIo::new(io, setup.sockets, begin));
         byte_transport::<_, Replies>(io, &setup, requests)
     }
 }

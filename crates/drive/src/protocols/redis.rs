@@ -13,8 +13,8 @@ use tidemark_scenario::plan::{Limits, RedisCommand, RequestKind, RequestPlan};
 use tidemark_wire::resp::{self, Keep, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::error::DriveError;
-use crate::io::Io;
 use crate::io::greeted::{Conversation, GreetedIo, converse};
+use crate::io::{BoxedIo, Io};
 use crate::protocols::codec::byte_transport;
 use crate::protocols::sharding::{Keyed, Sharding, Shards, sharded_transport};
 use crate::protocols::transport::{Client, Setup, Transport};
@@ -158,7 +158,8 @@ impl Client for Redis {
         let commands = commands.collect();
         if self.has_greeting() {
             let (words, commands_said) = (self.greeting.clone(), self.commands);
-            let io = GreetedIo::new(io, setup.sockets, move || Greeting::new(words.clone(), commands_said));
+            let greeting = move || Greeting::new(words.clone(), commands_said);
+            let io: BoxedIo = Box::new(GreetedIo::new(io, setup.sockets, greeting));
             return self.carried(io, &setup, commands);
         }
         self.carried(io, &setup, commands)

@@ -4,11 +4,11 @@ use std::io::{self, Read, Write};
 
 use tidemark_scenario::plan::HttpVersion;
 
-use crate::io::Io;
 use crate::io::address::Address;
 use crate::io::greeted::GreetedIo;
 use crate::io::tls::TlsIo;
 use crate::io::tls_settings::{ALPN_2, Tls};
+use crate::io::{BoxedIo, Io};
 use crate::protocols::Protocol;
 use crate::protocols::http1::Http1;
 use crate::protocols::http2::Http2;
@@ -60,10 +60,14 @@ impl Target {
             (Some(proxy), _) if needs_tunnel => self.through(proxy, io, setup),
             (_, None) => self.protocol.transport(io, setup),
             (_, Some(tls)) => match self.protocol.tls_request() {
-                None => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+                None => {
+                    let io: BoxedIo = Box::new(TlsIo::new(io, tls, setup.sockets));
+                    self.protocol.transport(io, setup)
+                }
                 Some(request) => {
                     let io = GreetedIo::new(io, setup.sockets, move || request);
-                    self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup)
+                    let io: BoxedIo = Box::new(TlsIo::new(io, tls, setup.sockets));
+                    self.protocol.transport(io, setup)
                 }
             },
         }
@@ -76,13 +80,13 @@ impl Target {
         // in the tunnel requests are as if there were none
         let setup = Setup { origin: Origin { proxy: None, ..setup.origin }, ..setup };
         match &self.tls {
-            None => self.http(io, setup),
-            Some(tls) => self.http(TlsIo::new(io, tls, sockets), setup),
+            None => self.http(Box::new(io), setup),
+            Some(tls) => self.http(Box::new(TlsIo::new(io, tls, sockets)), setup),
         }
     }
 
     /// What carries requests of HTTP.
-    fn http<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+    fn http(&self, io: BoxedIo, setup: Setup<'_>) -> Box<dyn Transport> {
         match &self.protocol {
             Protocol::Http2(server) => server.transport(io, setup),
             Protocol::Calls(server) => server.transport(io, setup),

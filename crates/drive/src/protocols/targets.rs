@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::plan::RequestPlan;
 use tidemark_scenario::{Context, Plan};
 
-use crate::io::Io;
 use crate::io::shared::SharedIo;
+use crate::io::{BoxedIo, Io};
 use crate::protocols::target::Target;
 use crate::protocols::transport::{
     Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport,
@@ -90,7 +90,7 @@ impl<I: Io + 'static> Targets<I> {
             let all = plan.requests.iter().enumerate();
             let own = all.filter(|(_, request)| usize::from(request.target) == index);
             let member = Member {
-                transport: place.target.transport(io.part(sockets.clone()), setup),
+                transport: place.target.transport::<BoxedIo>(Box::new(io.part(sockets.clone())), setup),
                 first_connection,
                 first_socket,
                 requests: own.map(|(request, _)| request).collect(),

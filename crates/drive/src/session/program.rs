@@ -41,6 +41,10 @@ pub enum Next {
     Think(Duration),
     /// It leaves the program, and goes on with the plan's next operation.
     End,
+    /// Nothing more begins on this thread; what is under way is waited for.
+    Stop,
+    /// The program cannot go on: the drive ends at once, for this reason.
+    Broken(String),
 }
 
 /// A request of HTTP. The driver adds `Host`, `Content-Length` and the session's cookies.
@@ -60,6 +64,11 @@ pub struct ProgramRequest {
     pub headers: Vec<(String, String)>,
     /// The body, if any.
     pub body: Option<Vec<u8>>,
+    /// The whole request as its bytes, sent over HTTP/1.1 as they are, in place of method, path, headers and body. The
+    /// driver adds nothing to it.
+    pub written: Option<Arc<[u8]>>,
+    /// Whether the program looks at nothing of the answer but its status.
+    pub status_only: bool,
     /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
     /// answer that the program takes.
     pub stays_open: bool,
@@ -90,6 +99,9 @@ pub(crate) enum Outgoing {
 impl ProgramRequest {
     /// In words why it cannot be sent, if so.
     pub(crate) fn flaw(&self) -> Option<String> {
+        if self.written.is_some() {
+            return None;
+        }
         let is_value = |value: &str| !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');
         if !is_token(self.method.as_bytes()) {
             return Some(format!("a program's request cannot be sent: its method is {:?}", self.method));

@@ -207,7 +207,15 @@ pub fn extract(slot: u16, source: Source, when_missing: WhenMissing) -> Extracti
 
 pub fn kind(ops: Vec<Op>) -> SessionKind {
     let slot_names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
-    SessionKind { name: "user".into(), weight: 1, slots: 4, slot_names, keep_cookies: false, ops }
+    SessionKind {
+        name: "user".into(),
+        weight: 1,
+        slots: 4,
+        slot_names,
+        keep_cookies: false,
+        ops,
+        script: None,
+    }
 }
 
 /// So many sessions at 100 a second, each to its end, however busy the machine is.

@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
+use crate::script::Script;
 use crate::secret;
 use crate::trace::Trace;
 
@@ -82,7 +83,11 @@ impl Experiment {
         let (trace, tracing) = begun.transpose()?.unzip();
         let kinds = self.plan.sessions.iter().enumerate();
         for (index, session) in kinds.filter(|(_, session)| kind.is_none_or(|kind| session.name == kind)) {
-            let options = self.drive_options(&environment.system, &environment.others);
+            let mut options = self.drive_options(&environment.system, &environment.others);
+            if session.script.is_some() {
+                options.threads = 1;
+                Script::begin(&self.plan, &mut options, self.options.prints_to_stderr)?;
+            }
             let options = DriveOptions { trace: tracing.clone(), ..options };
             let (plan, session, shared) = (Arc::clone(&self.plan), session.clone(), Arc::clone(&shared));
             let name = session.name.clone();
@@ -92,8 +97,8 @@ impl Experiment {
             let given = Arc::clone(&stopper);
             let thread = std::thread::Builder::new().name("once".into()).spawn(move || {
                 // it is set only here
-                let begun = |stopper| drop(given.set(stopper));
-                tidemark_drive::run_logged(&plan, &session, &shared, &options, number, sender, begun)
+                let mut begun = |stopper| drop(given.set(stopper));
+                tidemark_drive::run_logged(&plan, &session, &shared, &options, number, sender, &mut begun)
             });
             let thread = thread.map_err(driven)?;
             loop {

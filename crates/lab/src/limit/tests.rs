@@ -69,7 +69,7 @@ fn said(plan: &Plan, options: &RunOptions, calm_us: u64) -> Finished {
         reasons: if is_fast { Vec::new() } else { vec!["p99 < 50ms missed: 1s".into()] },
     };
     writer.finish(&manifest).unwrap();
-    Finished { run_dir: dir, manifest, verify_stopped: false, trace_unwritten: None }
+    Finished { run_dir: dir, manifest, verify_stopped: false, trace_unwritten: None, script: None }
 }
 
 #[test]

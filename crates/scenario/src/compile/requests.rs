@@ -95,6 +95,20 @@ impl Requests {
         self.labels.iter().map(tags).collect()
     }
 
+    /// Longest time for an answer where a step does not say.
+    pub(super) fn default_timeout(&self) -> Duration {
+        self.default_timeout
+    }
+
+    /// The label of what a script sends: the session's name. Nothing if there are too many, which is told.
+    pub(super) fn label_of_script(&mut self, at: &Node, name: &str, sink: &Sink<'_>) -> Option<u16> {
+        let label = self.add_label(name.to_owned(), at.position, true);
+        if label.is_none() {
+            sink.error(at, format!("more than {LABELS_MAX} labels"));
+        }
+        label
+    }
+
     fn add_label(&mut self, name: String, position: Position, reachable: bool) -> Option<u16> {
         match self.labels.iter().position(|label| label.name == name) {
             Some(index) => {

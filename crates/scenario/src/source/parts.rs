@@ -55,6 +55,12 @@ record! {
         keep_cookies: Option<Scalar> = "keep cookies",
         /// What is done, in order.
         steps: Vec<Step> = "steps",
+        /// A script that makes the session's request, in place of steps.
+        script: Option<Scalar> = "script",
+        /// What the script's `init` is given.
+        args: Vec<Value> = "args",
+        /// Path and query that the script finds.
+        path: Option<Scalar> = "path",
     }
 }
 

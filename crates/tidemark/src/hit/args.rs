@@ -39,6 +39,7 @@ Examples:
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
   tidemark hit --urls targets.txt -r 500
+  tidemark hit -s trade.lua -c 100 :8080/trade -- buy
   tidemark hit -c 20 curl -X POST --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 #[command(mut_arg("pins", |arg| {
@@ -110,6 +111,13 @@ pub struct HitArguments {
     /// targets, command lines of curl
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
+    /// A script of wrk or wrk2 (Lua), which makes the requests; what stands behind -- goes to its `init`
+    #[arg(short = 's', long, value_name = "FILE", help_heading = REQUEST, conflicts_with_all =
+          ["urls", "random_path", "method", "body", "body_file", "content_type", "expect", "pipeline"])]
+    pub script: Option<PathBuf>,
+    /// What the script's `init` is given.
+    #[arg(last = true, requires = "script", hide = true)]
+    pub script_args: Vec<String>,
     /// Append random text to the path: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
     #[arg(long, value_name = "PATTERN", help_heading = REQUEST)]
     pub random_path: Option<String>,

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tidemark_import::curl::{self, Curl};
 use tidemark_import::{
-    Defaults, List, Target, add_header, header, list, method, origin, parse_url, read_small, shell,
+    Defaults as ListDefaults, List, Target, add_header, header, list, method, origin, parse_url, read_small,
+    shell,
 };
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::{HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
-    Choose, Feeder, Load, Map, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value, Way,
-    verbatim, verbatim_bytes,
+    Choose, Defaults, Feeder, Load, Map, Named, Phase, Request, Scalar, Scenario, Session, Step, System,
+    Value, Way, verbatim, verbatim_bytes,
 };
 use tidemark_scenario::units::{Rate, Time};
 use tidemark_scenario::{plan, source};
@@ -46,7 +47,10 @@ const BYTES: &str = "application/octet-stream";
 /// The scenario that the flags stand for, and how many requests it sends in turn.
 pub fn scenario(arguments: &HitArguments) -> Result<(Scenario, u64), Failure> {
     if let Some(url) = arguments.url.as_deref().filter(|url| redis::is_redis(url)) {
-        let steps = Steps { steps: vec![redis::step(arguments)?], feeders: Vec::new() };
+        if arguments.script.is_some() {
+            return Err(Failure::usage("a script speaks HTTP; leave -s out"));
+        }
+        let steps = Steps { steps: vec![redis::step(arguments)?], ..Steps::default() };
         let name = url.rsplit(['@', '/']).next().unwrap_or(url);
         return Ok((whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments))?, 1));
     }
@@ -60,7 +64,10 @@ pub fn scenario(arguments: &HitArguments) -> Result<(Scenario, u64), Failure> {
     }
     let url = targets[0].url.clone();
     let system = system(arguments, &reach, &url, connect_to)?;
-    let steps = steps(arguments, &targets)?;
+    let steps = match &arguments.script {
+        Some(script) => scripted(arguments, script, &targets[0])?,
+        None => steps(arguments, &targets)?,
+    };
     let mut limits = limits(arguments);
     if let Some(time) = connect_timeout {
         limits.insert("connect timeout", Scalar::from(Time(time)));
@@ -76,7 +83,7 @@ fn whole(
     arguments: &HitArguments,
     name: &str,
     system: System,
-    Steps { steps, feeders }: Steps,
+    Steps { steps, script, defaults, feeders }: Steps,
     limits: Map,
 ) -> Result<Scenario, Failure> {
     Ok(Scenario {
@@ -84,7 +91,8 @@ fn whole(
         name: Some(verbatim(&format!("hit {name}")).into()),
         system: Some(system),
         feeders,
-        sessions: vec![("hit".into(), Session { steps, ..Session::default() })],
+        defaults,
+        sessions: vec![("hit".into(), Session { steps, ..script })],
         load: Some(load(arguments)?),
         limits,
         watch: arguments.watch.iter().map(|watch| watched(&watch.what)).collect(),
@@ -164,7 +172,7 @@ impl Asked {
             let method = method.map_err(|error| Failure::usage(format!("-m: {error}")))?;
             match (&arguments.urls, url) {
                 (Some(file), url) => {
-                    let List { targets, curls } = list(file, url.as_ref(), &Defaults { method, body })?;
+                    let List { targets, curls } = list(file, url.as_ref(), &ListDefaults { method, body })?;
                     asked.targets = targets;
                     curls.into_iter().for_each(|curl| asked.take(curl));
                 }
@@ -228,8 +236,12 @@ fn host(targets: &mut [Target]) -> Result<Option<String>, Failure> {
 }
 
 /// What a session does.
+#[derive(Default)]
 struct Steps {
     steps: Vec<Step>,
+    /// What is said of a session that has a script in place of steps.
+    script: Session,
+    defaults: Option<Defaults>,
     feeders: Named<Feeder>,
 }
 
@@ -248,7 +260,7 @@ fn steps(arguments: &HitArguments, targets: &[Target]) -> Result<Steps, Failure>
             timeout,
             &arguments.expect,
         );
-        return Ok(Steps { steps: vec![step.into()], feeders: Vec::new() });
+        return Ok(Steps { steps: vec![step.into()], ..Steps::default() });
     }
     if targets.len() > LINES_MAX {
         return many(targets, timeout, &arguments.expect);
@@ -260,7 +272,29 @@ fn steps(arguments: &HitArguments, targets: &[Target]) -> Result<Steps, Failure>
     };
     let ways = targets.iter().zip(labels).map(way).collect();
     let choose = Choose { ways, order: Some("in turn".into()), ..Choose::default() };
-    Ok(Steps { steps: vec![choose.into()], feeders: Vec::new() })
+    Ok(Steps { steps: vec![choose.into()], ..Steps::default() })
+}
+
+/// What a script says, with the headers of the flags, as wrk has it.
+fn scripted(arguments: &HitArguments, script: &Path, target: &Target) -> Result<Steps, Failure> {
+    let file = std::path::absolute(script)
+        .map_err(|error| Failure::usage(format!("-s {}: {error}", script.display())))?;
+    let mut headers = Map::new();
+    for (name, value) in &target.headers {
+        headers.insert(name.as_str(), verbatim(value));
+    }
+    let session = Session {
+        script: Some(verbatim(&file.display().to_string()).into()),
+        args: arguments.script_args.iter().map(|word| Value::from(verbatim(word))).collect(),
+        path: Some(verbatim(target.path()).into()),
+        ..Session::default()
+    };
+    let timeout = arguments.timeout.map(|time| Scalar::from(Time(time)));
+    Ok(Steps {
+        script: session,
+        defaults: Some(Defaults { headers, timeout, ..Defaults::default() }),
+        ..Steps::default()
+    })
 }
 
 /// Too many for a line each: what differs only in the path is one request.
@@ -280,7 +314,7 @@ fn many(targets: &[Target], timeout: Option<Duration>, expect: &[String]) -> Res
     let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
     let label = format!("{} {} URLs in turn", first.method, targets.len());
     let step = request(first, "/${path(next(urls))}".into(), label, timeout, expect);
-    Ok(Steps { steps: vec![step.into()], feeders })
+    Ok(Steps { steps: vec![step.into()], feeders, ..Steps::default() })
 }
 
 /// A label for each request; what differs has another one.

@@ -53,7 +53,7 @@ const RAN: Ran<'static> = Ran {
 
 fn kind(ops: Vec<Op>) -> SessionKind {
     let (name, slot_names) = ("a".into(), Vec::new());
-    SessionKind { name, weight: 1, slots: 0, slot_names, keep_cookies: false, ops }
+    SessionKind { name, weight: 1, slots: 0, slot_names, keep_cookies: false, ops, script: None }
 }
 
 fn judged(ran: &Ran<'_>) -> (Verdict, Vec<ObjectiveResult>, Summary) {

@@ -102,12 +102,23 @@ impl Codec for Answers {
     ) -> Result<(), Failure> {
         let Some(frame) = frame else { return Ok(()) };
         let begin = out.len();
-        frame.write_made(request, cookies, out);
+        let is_head = match &request.written {
+            Some(written) => {
+                out.extend_from_slice(written);
+                written.starts_with(b"HEAD ")
+            }
+            None => {
+                frame.write_made(request, cookies, out);
+                request.method == "HEAD"
+            }
+        };
+        let server_bytes = if request.written.is_some() { 0 } else { frame.server_bytes };
         self.asked.clear();
-        self.asked.extend_from_slice(&out[target(out, begin, frame.server_bytes)]);
-        (self.handshake, self.asks_upgrade, self.is_streamed, self.is_kept) = (None, false, false, true);
+        self.asked.extend_from_slice(&out[target(out, begin, server_bytes)]);
+        let is_kept = !request.status_only;
+        (self.handshake, self.asks_upgrade, self.is_streamed, self.is_kept) = (None, false, false, is_kept);
         self.content.forget();
-        self.decoder.start(request.method == "HEAD", true);
+        self.decoder.start(is_head, is_kept);
         Ok(())
     }
 

@@ -75,6 +75,9 @@ impl Frame {
         (jar, now_s): (&Jar, i64),
         scratch: &mut Vec<u8>,
     ) -> Result<Message, String> {
+        if made.written.is_some() {
+            return Err(unsendable("its bytes, which are of HTTP/1.1"));
+        }
         let path = path_and_query(format!("{}{}", self.base_path, made.path).as_bytes())?;
         let method = Method::from_bytes(made.method.as_bytes()).map_err(|_| unsendable("its method"))?;
         let mut request = begin(method, &self.scheme, &self.authority, path)?;

@@ -1,0 +1,194 @@
+//! Scripts of a scenario: made ready before the load, told of its figures after it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use tidemark_drive::{Address, DriveOptions, Protocol, Target};
+use tidemark_record::{Outcome, RunWriter, Totals};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{LoadModel, ScriptPlan};
+use tidemark_script::{Errors, Figures, Place, Wrk};
+
+use crate::error::LabError;
+
+/// Longest that a script may be at work without coming back, where that is looked at.
+const LONGEST_TURN: Duration = Duration::from_secs(30);
+
+/// A script that goes with the load.
+pub(crate) struct Script {
+    wrk: Wrk,
+    /// Of each thread, the turn that the script was in when that was looked at, and since when.
+    turns: Vec<(Option<u64>, Instant)>,
+}
+
+/// A script whose load is over.
+#[derive(Debug, Clone)]
+pub struct EndedScript {
+    wrk: Arc<Wrk>,
+    figures: Arc<Figures>,
+}
+
+impl EndedScript {
+    /// Has the script say what it has to say of the run: calls its `done`.
+    ///
+    /// # Errors
+    /// The script's error, with its line.
+    pub fn done(&self) -> Result<(), String> {
+        self.wrk.done(Figures::clone(&self.figures)).map_err(|error| error.to_string())
+    }
+}
+
+impl Script {
+    /// Runs the plan's script up to the load, if it has one, and has the drive's sessions ask it.
+    ///
+    /// # Errors
+    /// The script's error, with its line.
+    pub(crate) fn begin(
+        plan: &Plan,
+        options: &mut DriveOptions,
+        prints_to_stderr: bool,
+    ) -> Result<Option<Script>, LabError> {
+        let Some(script) = script_of(plan) else { return Ok(None) };
+        let system = &options.targets[0];
+        let place = place(system, script, prints_to_stderr)?;
+        let failed = |error: tidemark_script::ScriptError| LabError::Usage(error.to_string());
+        let wrk = Wrk::new(script, options.threads, place).map_err(failed)?;
+        let first_other = options.targets.len() as u16;
+        let others = wrk.other_addresses();
+        let at = |address| Target { address: Address::Tcp(address), others: Vec::new(), ..system.clone() };
+        let others: Vec<Target> = others.into_iter().map(at).collect();
+        options.programs = Some(wrk.programs(first_other).map_err(failed)?);
+        options.targets.extend(others);
+        Ok(Some(Script { wrk, turns: vec![(None, Instant::now()); options.threads] }))
+    }
+
+    /// Finds a script that does not come back: its thread could never be waited for.
+    ///
+    /// # Errors
+    /// Once it has been at work for too long.
+    pub(crate) fn look(&mut self) -> Result<(), LabError> {
+        let now = Instant::now();
+        for (known, at_work) in self.turns.iter_mut().zip(self.wrk.at_work()) {
+            if known.0 != at_work || at_work.is_none() {
+                *known = (at_work, now);
+            }
+            if now.duration_since(known.1) > LONGEST_TURN {
+                return Err(LabError::Script(format!(
+                    "the script has not come back for {} s",
+                    LONGEST_TURN.as_secs()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan that is driven: where the script makes several requests at once, so many users share each connection.
+    pub(crate) fn driven(&self, plan: &Arc<Plan>) -> Arc<Plan> {
+        let at_once = self.wrk.at_once();
+        if at_once == 1 {
+            return Arc::clone(plan);
+        }
+        let mut plan = Plan::clone(plan);
+        plan.limits.pipeline = at_once;
+        if plan.load.model == LoadModel::Closed {
+            for phase in &mut plan.load.phases {
+                phase.from *= at_once as f64;
+                phase.to *= at_once as f64;
+            }
+        }
+        Arc::new(plan)
+    }
+
+    /// The same once the load is over.
+    pub(crate) fn end(self, writer: &RunWriter<'_>, threads: usize) -> EndedScript {
+        let figures =
+            figures(writer.totals(), writer.seconds().iter().map(|second| second.achieved_per_s), threads);
+        EndedScript { wrk: Arc::new(self.wrk), figures: Arc::new(figures) }
+    }
+}
+
+/// Compiles a plan's scripts, and runs none of them.
+///
+/// # Errors
+/// The first mistake, with its line.
+pub fn check_scripts(plan: &Plan) -> Result<(), LabError> {
+    let check = |script: &ScriptPlan| tidemark_script::check(script);
+    let checked = plan.sessions.iter().filter_map(|kind| kind.script.as_ref()).try_for_each(check);
+    checked.map_err(|error| LabError::Usage(error.to_string()))
+}
+
+/// The plan's only script.
+fn script_of(plan: &Plan) -> Option<&ScriptPlan> {
+    plan.sessions.iter().find_map(|kind| kind.script.as_ref())
+}
+
+fn place(system: &Target, script: &ScriptPlan, prints_to_stderr: bool) -> Result<Place, LabError> {
+    let as_written = match system.protocol {
+        Protocol::Http1 => true,
+        Protocol::Http2(_) => false,
+        _ => return Err(LabError::Usage(format!("{}: a script of wrk speaks HTTP", script.file))),
+    };
+    let scheme = if system.tls.is_some() { "https" } else { "http" };
+    let (host, port) = match system.authority.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (host, port.parse().ok())
+        }
+        _ => (system.authority.as_str(), None),
+    };
+    let address = match &system.address {
+        Address::Tcp(address) => Some(*address),
+        _ => None,
+    };
+    Ok(Place {
+        scheme: scheme.to_owned(),
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port,
+        base_path: system.base_path.clone(),
+        origin: format!("{scheme}://{}", system.authority),
+        prints_to_stderr,
+        address,
+        as_written,
+    })
+}
+
+fn figures(totals: &Totals, per_s: impl Iterator<Item = f64>, threads: usize) -> Figures {
+    let measured = |outcome: Outcome| totals.all.measured[outcome as usize];
+    let answered: u64 = [Outcome::Ok, Outcome::Status, Outcome::Check].map(measured).iter().sum();
+    let mut rates = new_histogram();
+    for per_s in per_s {
+        rates.saturating_record_n((per_s / threads as f64).round() as u64, threads as u64);
+    }
+    let window_s = totals.window.map_or(0.0, |window| window.length_s());
+    if rates.is_empty() && window_s > 0.0 {
+        // shorter than a second
+        rates.saturating_record_n((answered as f64 / window_s / threads as f64).round() as u64, threads as u64);
+    }
+    let mut latency = new_histogram();
+    let known =
+        [Outcome::Status, Outcome::Check].iter().filter_map(|kind| totals.all.known_after_us.get(kind));
+    for times in known.chain([&totals.all.response_time_us]) {
+        for at in times.iter_recorded() {
+            latency.saturating_record_n(at.value_iterated_to(), at.count_at_value());
+        }
+    }
+    Figures {
+        duration_us: totals.window.map_or(0, |window| window.end_us - window.start_us),
+        requests: answered,
+        bytes: totals.all.body_bytes,
+        errors: Errors {
+            connect: measured(Outcome::Connect),
+            read: measured(Outcome::Reset) + measured(Outcome::Protocol),
+            write: measured(Outcome::Variable),
+            status: measured(Outcome::Status),
+            timeout: measured(Outcome::Timeout) + measured(Outcome::Unfinished),
+        },
+        latency,
+        rates,
+    }
+}
+
+/// Values up to an hour in microseconds, with three digits.
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 3_600_000_000, 3).unwrap_or_else(|_| unreachable!("these bounds are good"))
+}

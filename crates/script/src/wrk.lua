@@ -1,0 +1,67 @@
+-- The table `wrk` of scripts, as wrk 4 documents it. The host gives `lookup` and `connect`, and sets scheme, host, port,
+-- path and headers from the URL and the flags.
+local wrk = {
+   scheme = "http",
+   host = "localhost",
+   port = nil,
+   method = "GET",
+   path = "/",
+   headers = {},
+   body = nil,
+   thread = nil,
+}
+
+-- The text of a request; what is left out is that of `wrk`.
+function wrk.format(method, path, headers, body)
+   method = method or wrk.method
+   path = path or wrk.path
+   headers = headers or wrk.headers
+   body = body or wrk.body
+   if not headers["Host"] then
+      headers["Host"] = wrk.headers["Host"]
+   end
+   headers["Content-Length"] = body and #body
+   local lines = { method .. " " .. path .. " HTTP/1.1" }
+   for name, value in pairs(headers) do
+      lines[#lines + 1] = name .. ": " .. tostring(value)
+   end
+   lines[#lines + 1] = ""
+   lines[#lines + 1] = body or ""
+   return table.concat(lines, "\r\n")
+end
+
+-- Called for each thread, in the state of `done`.
+function wrk.setup(thread)
+   if type(setup) == "function" then
+      setup(thread)
+   end
+end
+
+-- Called in each thread's state before the load.
+function wrk.init(args)
+   if not wrk.headers["Host"] then
+      local host = wrk.host
+      if host:find(":", 1, true) then
+         host = "[" .. host .. "]"
+      end
+      wrk.headers["Host"] = wrk.port and (host .. ":" .. wrk.port) or host
+   end
+   if type(init) == "function" then
+      init(args)
+   end
+   local same = wrk.format()
+   wrk.request = function()
+      return same
+   end
+end
+
+-- Hands an answer to the script. `head` has a line `name:value` for each header.
+local function respond(response, status, head, body)
+   local headers = {}
+   for name, value in head:gmatch("([^:]*):([^\n]*)\n") do
+      headers[name] = value
+   end
+   response(status, headers, body)
+end
+
+return wrk, respond

@@ -1,0 +1,245 @@
+//! Scripts of wrk: what our program sends beside what wrk sends, and what becomes of mistakes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::program::server::Server;
+use crate::program::{assert_refused, code, run, stderr, stdout};
+
+/// Requests of one connection that are compared.
+const COMPARED: usize = 60;
+
+/// A script beside this test.
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/wrk").join(name)
+}
+
+fn written(folder: &Path, text: &str) -> String {
+    let path = folder.join("it.lua");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A request without the order of its headers, which no table of Lua has.
+fn sorted(request: &str) -> String {
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let (first, headers) = head.split_once("\r\n").unwrap_or((head, ""));
+    let mut headers: Vec<&str> = headers.split("\r\n").collect();
+    headers.sort_unstable();
+    format!("{first}\n{}\n\n{body}", headers.join("\n"))
+}
+
+fn sent(server: &Server, most: usize) -> Vec<String> {
+    let place = &server.place;
+    server.requests().iter().take(most).map(|request| sorted(request).replace(place, "PLACE")).collect()
+}
+
+/// What our program sends over one connection with a script.
+fn ours(server: &Server, script: &str, words: &[&str]) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = server.url("/at?x=1");
+    let count = COMPARED.to_string();
+    let flags = ["hit", &url, "-s", script, "-t", "1", "-c", "1", "-n", &count, "--warm-up", "0s", "-q"];
+    let output = run(folder.path(), &[&flags[..], words].concat());
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    (sent(server, COMPARED), stdout(&output))
+}
+
+#[test]
+fn each_script_sends_what_wrk_sends() {
+    let is_there = Command::new("wrk").arg("--version").output().is_ok();
+    assert!(is_there, "wrk is missing; tests/needs installs it");
+    let words = ["-H", "X-From: flag", "--", "some", "words"];
+    for name in ["post", "counter", "pipeline", "setup", "report", "addr", "words"] {
+        let script = script(&format!("{name}.lua"));
+        let server = Server::start();
+        let url = server.url("/at?x=1");
+        let mut wrk = Command::new("wrk");
+        wrk.args(["-t1", "-c1", "-d1", "-s"]).arg(&script);
+        let theirs = wrk.args(["-H", "X-From: flag", &url, "--", "some", "words"]).output().unwrap();
+        assert!(theirs.status.success(), "{name}: {theirs:?}");
+        let theirs = sent(&server, COMPARED);
+        assert_eq!(theirs.len(), COMPARED, "{name}");
+        let server = Server::start();
+        let (ours, _) = ours(&server, script.to_str().unwrap(), &words);
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+#[test]
+fn a_script_hears_of_answers_and_says_what_came_of_them() {
+    let server = Server::start();
+    let (requests, said) = ours(&server, script("auth.lua").to_str().unwrap(), &[]);
+    assert!(
+        requests[0].starts_with("GET /login ") && requests[1].contains("\nX-Token: none"),
+        "{requests:?}"
+    );
+    assert!(!said.contains("script"), "{said}");
+    let (_, said) = ours(&server, script("report.lua").to_str().unwrap(), &[]);
+    let said: Vec<&str> = said.lines().rev().take(6).collect();
+    let all = ["rates\ttrue", "first\ttrue\ttrue\ttrue", "latency\ttrue\ttrue\ttrue\ttrue\ttrue"];
+    assert_eq!(said[..3], all, "{said:?}");
+    assert_eq!(said[3..], ["requests\ttrue\ttrue\ttrue", "statuses\t0", "errors\t0"], "{said:?}");
+}
+
+#[test]
+fn each_thread_has_a_state_of_its_own_and_done_asks_them_all() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let script = script("setup.lua");
+    let url = server.url("/");
+    let flags = ["hit", &url, "-s", script.to_str().unwrap(), "-t", "2", "-c", "4", "-d", "300ms", "-q"];
+    let output = run(folder.path(), &flags);
+    assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(said.ends_with("thread 1: requests, answers\nthread 2: requests, answers\n"), "{said}");
+    let targets = server.targets();
+    assert!(targets.iter().all(|target| target == "/1/1" || target == "/2/2"), "{targets:?}");
+    assert!(targets.iter().any(|target| target == "/1/1") && targets.iter().any(|target| target == "/2/2"));
+}
+
+#[test]
+fn a_thread_that_stops_begins_nothing_more() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (url, script) = (server.url("/"), script("stop.lua"));
+    let flags = [
+        "hit",
+        &url,
+        "-s",
+        script.to_str().unwrap(),
+        "-t",
+        "1",
+        "-c",
+        "3",
+        "-d",
+        "30s",
+        "--warm-up",
+        "0s",
+        "-q",
+        "--json",
+    ];
+    let begun = std::time::Instant::now();
+    let output = run(folder.path(), &flags);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert!((100..=103).contains(&summary["requests"].as_u64().unwrap()), "{summary:#}");
+    assert!(begun.elapsed().as_secs() < 25, "it ends once nothing more is to come");
+}
+
+#[test]
+fn a_pause_is_in_no_response_time() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let script = written(folder.path(), "function delay() return 100 end");
+    let url = server.url("/");
+    let flags =
+        ["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-d", "2s", "--warm-up", "0s", "-q", "--json"];
+    let output = run(folder.path(), &flags);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert!((5..=21).contains(&summary["requests"].as_u64().unwrap()), "{summary:#}");
+    let median_us = summary["response_time_us"]["p50"].as_u64().unwrap();
+    assert!(median_us < 90_000, "{median_us}");
+}
+
+#[test]
+fn what_a_script_prints_is_not_among_what_machines_read() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let script = written(folder.path(), "print('at first', 1) function done() io.write('at last\\n') end");
+    let flags = ["hit", &server.url("/"), "-s", &script, "-t", "1", "-n", "5", "-q", "--json"];
+    let output = run(folder.path(), &flags);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(summary["requests"], 5);
+    assert_eq!(stderr(&output), "at first\t1\nat first\t1\nat last\n");
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let url = server.url("/");
+    for (text, says) in [
+        ("local x = = 1", "it.lua:1: unexpected symbol near '='"),
+        ("\nerror('no luck')", "it.lua:2: no luck"),
+        (
+            "function init()\n  local t = nil\n  t.x = 1\nend",
+            "it.lua:3: attempt to index local 't' (a nil value)",
+        ),
+        (
+            "function request() return 'hello' end",
+            "it.lua: what `request` returns is no request: its head has no end",
+        ),
+        ("function setup(t)\n t:set('f', print)\nend", "it.lua: cannot transfer a value of type function"),
+        ("require 'no.such.module'", "it.lua:1: module 'no.such.module' not found"),
+    ] {
+        let script = written(folder.path(), text);
+        assert_refused(folder.path(), &["hit", &url, "-s", &script, "-n", "3", "-q"], says);
+    }
+    assert_eq!(server.requests().len(), 0, "nothing was sent");
+    assert_refused(folder.path(), &["hit", &url, "-s", "none.lua", "-n", "3"], "none.lua: No such file");
+    assert_refused(folder.path(), &["hit", &url, "-s", "it.py", "-n", "3"], "a script is a file of wrk");
+    assert_refused(folder.path(), &["hit", &url, "-n", "3", "--", "x"], "--script");
+}
+
+#[test]
+fn an_error_under_load_ends_the_run_as_failed() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "local n = 0\nfunction request()\n  n = n + 1\n  if n == 40 then error('enough') end\n  return wrk.format()\nend";
+    let script = written(folder.path(), text);
+    let flags = ["hit", &server.url("/"), "-s", &script, "-t", "1", "-c", "1", "-d", "20s", "-q", "--json"];
+    let output = run(folder.path(), &flags);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(code(&output), 1, "{summary:#}");
+    let reasons = summary["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("it.lua:4: enough"), "{reasons}");
+    assert_eq!(server.requests().len(), 38, "wrk's first is not sent either");
+}
+
+#[test]
+fn a_scenario_has_a_script_in_place_of_steps() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("words.lua"), "return { path = '/of/a/module' }").unwrap();
+    let text =
+        "local words = require 'words'\nfunction init(args) wrk.path = words.path .. '/' .. args[1] end";
+    written(folder.path(), text);
+    let scenario = format!(
+        "system: {{url: 'http://{}/base'}}\nsessions:\n  it: {{script: it.lua, args: [one]}}\n  \
+         other: {{steps: [GET: /other]}}\nload: {{rate: 50/s, hold: 400ms}}\n",
+        server.place
+    );
+    fs::write(folder.path().join("it.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["check", "it.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let output = run(folder.path(), &["run", "it.yaml", "-q", "--seed", "5", "--json", "-t", "1"]);
+    let summary: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let labels: Vec<&str> =
+        summary["steps"].as_array().unwrap().iter().filter_map(|s| s["label"].as_str()).collect();
+    assert_eq!(labels, ["it", "GET /other"]);
+    let mut targets = server.targets();
+    targets.sort();
+    targets.dedup();
+    assert_eq!(targets, ["/base/other", "/of/a/module/one"]);
+    let output = run(folder.path(), &["run", "it.yaml", "--once", "-v"]);
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("/of/a/module/one"), "{}", stdout(&output));
+    let scenario = fs::read_to_string(folder.path().join("it.yaml")).unwrap();
+    fs::write(
+        folder.path().join("it.yaml"),
+        scenario.replace("{steps: [GET: /other]}", "{steps: [GET: /other], args: [x]}"),
+    )
+    .unwrap();
+    assert_refused(
+        folder.path(),
+        &["run", "it.yaml"],
+        "\"args\" is for a session with a script; this one has steps",
+    );
+}
