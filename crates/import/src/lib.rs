@@ -28,6 +28,8 @@ mod percent;
 mod reach;
 pub mod shell;
 mod target;
+#[allow(dead_code)]
+mod xml;
 
 use std::fs::File;
 use std::io::Read;
