@@ -20,6 +20,7 @@ mod error;
 mod foreign;
 mod form;
 mod har;
+mod left_out;
 mod list;
 mod names;
 mod openapi;
@@ -28,7 +29,7 @@ mod percent;
 mod reach;
 pub mod shell;
 mod target;
-#[allow(dead_code)]
+mod tsung;
 mod xml;
 
 use std::fs::File;
@@ -41,6 +42,7 @@ use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 pub use error::ImportError;
 pub use foreign::of_file;
+pub use left_out::LeftOut;
 pub use list::{Defaults, List, list, list_of};
 pub use page::OF_CURL;
 pub use reach::{Reach, TlsReach};
@@ -63,11 +65,13 @@ pub struct Imported {
     pub scenario: Scenario,
     /// What of it is not in the scenario, for the person who asked; empty where all is.
     pub remark: String,
+    /// What of a plan has no counterpart here; empty for other files.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl From<Scenario> for Imported {
     fn from(scenario: Scenario) -> Imported {
-        Imported { scenario, remark: String::new() }
+        Imported { scenario, remark: String::new(), left_out: Vec::new() }
     }
 }
 
@@ -125,6 +129,7 @@ pub fn scenario_of(file: &Path, text: &str, hosts: &[String]) -> Result<Imported
     match kind(from, text)? {
         Kind::Recording => har::scenario(from, text, hosts),
         _ if !hosts.is_empty() => Err(only_hosts()),
+        Kind::Tsung => tsung::scenario(file, text),
         Kind::Json => openapi::scenario(from, &bundled(file, json(from, text)?)),
         Kind::Yaml => openapi::scenario(from, &bundled(file, yaml(from, text)?)),
     }
@@ -144,6 +149,8 @@ enum Kind {
     Recording,
     Json,
     Yaml,
+    /// A plan of Tsung.
+    Tsung,
 }
 
 /// The keys that tell.
@@ -153,6 +160,9 @@ struct Head {
 }
 
 fn kind(name: &str, text: &str) -> Result<Kind, ImportError> {
+    if text.trim_start().starts_with('<') && text.contains("<tsung") {
+        return Ok(Kind::Tsung);
+    }
     if !text.trim_start().starts_with('{') {
         return Ok(Kind::Yaml);
     }
