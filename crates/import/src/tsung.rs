@@ -95,6 +95,16 @@ fn server(host: &str, port: &str, kind: &str) -> Option<(Server, bool)> {
     Some((Server { scheme, host }, is_v6))
 }
 
+/// A session of the plan.
+struct Chosen {
+    /// What it is called here; none if it is not driven.
+    ours: Option<String>,
+    /// What Tsung calls it.
+    theirs: String,
+    /// How often it is chosen, against the sum of all.
+    share: f64,
+}
+
 /// What is made on the way.
 struct Making<'p> {
     folder: &'p Path,
@@ -151,7 +161,7 @@ impl<'p> Making<'p> {
             }
         }
         let mut sessions = Vec::new();
-        let mut kinds: Vec<(String, String, f64)> = Vec::new();
+        let mut kinds: Vec<Chosen> = Vec::new();
         for child in root.children.iter().filter(|child| child.name == "sessions") {
             self.known(child, &[]);
             for session in &child.children {
@@ -365,7 +375,7 @@ impl<'p> Making<'p> {
         &mut self,
         session: &Element,
         sessions: &mut Vec<(String, Session)>,
-        kinds: &mut Vec<(String, String, f64)>,
+        kinds: &mut Vec<Chosen>,
     ) {
         self.known(session, &["name", "bidi", "persistent", "probability", "weight", "type"]);
         if session.attribute("persistent") == Some("false") {
@@ -379,12 +389,18 @@ impl<'p> Making<'p> {
         }
         let mut state = State::new(session, self.server.clone());
         let mut steps = self.begin(session);
-        let own = steps.len();
+        let before = self.requests;
         steps.extend(self.steps(&session.children, &mut state));
-        if steps.len() == own {
-            return self.tell(session, "done its requests, of which none can be sent here", true);
-        }
         let theirs = session.attribute("name").unwrap_or_default().to_owned();
+        let share = share.unwrap_or(1.0);
+        if self.requests == before {
+            if has_request(session) {
+                self.tell(session, "done its requests, of which none can be sent here", true);
+            } else {
+                self.tell(session, "begun users who send nothing: as many fewer arrive", false);
+            }
+            return kinds.push(Chosen { ours: None, theirs, share });
+        }
         let wanted = if theirs.trim().is_empty() { "session".to_owned() } else { verbatim(theirs.trim()) };
         let is_taken = |name: &str| sessions.iter().any(|(known, _)| known == name);
         let name = if is_taken(&wanted) {
@@ -392,7 +408,7 @@ impl<'p> Making<'p> {
         } else {
             wanted
         };
-        kinds.push((name.clone(), theirs, share.unwrap_or(1.0)));
+        kinds.push(Chosen { ours: Some(name.clone()), theirs, share });
         sessions.push((name, Session { steps, ..Session::default() }));
     }
 
@@ -534,17 +550,18 @@ impl<'p> Making<'p> {
 }
 
 /// Weights are whole numbers.
-fn weigh(sessions: &mut [(String, Session)], kinds: &[(String, String, f64)]) {
-    if sessions.len() < 2 && kinds.iter().all(|(_, _, share)| *share > 0.0) {
+fn weigh(sessions: &mut [(String, Session)], kinds: &[Chosen]) {
+    let shares: Vec<f64> = kinds.iter().filter(|kind| kind.ours.is_some()).map(|kind| kind.share).collect();
+    if sessions.len() < 2 {
         return;
     }
     let scale = [1.0, 10.0, 100.0, 1_000.0, 1e6];
     let is_whole = |share: f64| (share - share.round()).abs() < 1e-9;
     let scale = scale
         .into_iter()
-        .find(|scale| kinds.iter().all(|(_, _, share)| is_whole(share * scale)))
+        .find(|scale| shares.iter().all(|share| is_whole(share * scale)))
         .unwrap_or(1e6);
-    let mut weights: Vec<u64> = kinds.iter().map(|(_, _, share)| (share * scale).round() as u64).collect();
+    let mut weights: Vec<u64> = shares.iter().map(|share| (share * scale).round() as u64).collect();
     let divisor = weights.iter().fold(0, |a, b| gcd(a, *b));
     if divisor > 1 {
         weights.iter_mut().for_each(|weight| *weight /= divisor);

@@ -121,6 +121,7 @@ impl Making<'_> {
             return self.tell(element, "set a variable that has no name", true);
         }
         let ours = self.variable(&name);
+        let is_set = state.is_set(&name);
         state.set(&name, Variable::Any);
         if element.attribute("decode").is_some_and(|decode| decode != "false") {
             self.tell(element, "decoded entities of HTML in the value (&amp;amp;)", false);
@@ -135,7 +136,7 @@ impl Making<'_> {
             match header.split_once('/') {
                 None => Some(Map::from([("header", verbatim(header))]).into()),
                 Some((header, part)) => {
-                    self.part_of_header(header, part, &ours, answer);
+                    self.part_of_header(header, part, (&ours, is_set), answer);
                     return;
                 }
             }
@@ -183,13 +184,31 @@ impl Making<'_> {
     }
 
     /// `www-authenticate/nonce`: what stands in quotes behind a name in a header.
-    fn part_of_header(&mut self, header: &str, part: &str, ours: &str, answer: &mut Answer) {
-        let whole = self.own_variable(&header.replace('-', "_"));
+    fn part_of_header(
+        &mut self,
+        header: &str,
+        part: &str,
+        (ours, is_set): (&str, bool),
+        answer: &mut Answer,
+    ) {
         let source =
             Map::from([("header", Value::from(verbatim(header))), ("when missing", Value::from("clear"))]);
+        let source = Value::from(source);
+        let known = answer.extract.entries().iter().find(|entry| entry.value == source);
+        let whole = match known.map(|entry| entry.key.clone()) {
+            Some(known) => known,
+            None => self.own_variable(&header.replace('-', "_")),
+        };
         answer.extract.insert(whole.as_str(), source);
+        // it stands beside this status, which would fail otherwise
+        if header.eq_ignore_ascii_case("www-authenticate") && answer.check.get("status").is_none() {
+            answer.check.insert("status", 401u64);
+        }
         let begin = quoted(&format!("{part}=\""));
-        answer.derived.push(set(ours, format!("${{before(after({whole}, {begin}), '\"')}}")));
+        let value = format!("before(after({whole}, {begin}), '\"')");
+        // without the header it stays as it was
+        let value = if is_set { format!("if(exists({whole}), {value}, {ours})") } else { value };
+        answer.derived.push(set(ours, format!("${{{value}}}")));
     }
 
     /// The source of a pattern's first group.
@@ -265,10 +284,11 @@ impl Making<'_> {
                 if action == "abort_test" {
                     self.tell(element, "ended the whole test: only the session ends", false);
                 }
-                let found = self.found(test, answer);
-                answer.that.push(goal(&found, !is_match));
-                let condition = if is_match { found } else { goal(&found, false) };
-                answer.after.push(self::when(&condition, vec![end()]));
+                let condition = self.decision(test, is_match, answer);
+                // as Tsung counts it
+                let counted = Map::from([("match_stop", Map::from([("counter", 1u64)]))]);
+                let stop = vec![Step::Other(Map::from([("measure", counted)])), end()];
+                answer.after.push(self::when(&condition, stop));
             }
             "loop" => {
                 let whole = |name: &str, usual: u64| {
@@ -278,8 +298,7 @@ impl Making<'_> {
                 if let (Some(most), Some(pause), Some(0), true) =
                     (most, pause, whole("loop_back", 0), answer.again.is_none() && kind == Kind::Http)
                 {
-                    let found = self.found(test, answer);
-                    let condition = if is_match { found } else { goal(&found, false) };
+                    let condition = self.decision(test, is_match, answer);
                     answer.again = Some(Again { condition, most, pause_s: pause as f64 });
                 } else {
                     self.tell(element, says, true);
@@ -312,6 +331,15 @@ impl Making<'_> {
         }
         let found = self.found(test, answer);
         answer.that.push(goal(&found, is_there));
+    }
+
+    /// What decides which steps follow. Of an answer that fails nothing is kept, so that no status may fail it.
+    fn decision(&mut self, test: Test, is_match: bool, answer: &mut Answer) -> String {
+        if is_match && answer.check.get("status").is_none() {
+            answer.check.insert("status", "100-599");
+        }
+        let found = self.found(test, answer);
+        if is_match { found } else { goal(&found, false) }
     }
 
     /// A condition that holds where it was found.

@@ -72,7 +72,8 @@ impl Making<'_> {
         };
         match steps {
             Some(steps) => {
-                self.requests += 1;
+                // to connect is no request of its own with PostgreSQL
+                self.requests += usize::from(!steps.is_empty());
                 steps
             }
             None => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidemark_scenario::source::{Load, Map, Phase};
 use tidemark_scenario::units::{Rate, Time};
 
-use super::Making;
+use super::{Chosen, Making};
 use crate::xml::Element;
 
 /// Most phases of a load.
@@ -25,6 +25,8 @@ struct Arrivals {
     /// How often each session is chosen in this phase, by name.
     setup: Vec<(String, f64)>,
     line: usize,
+    /// How often it was there before.
+    round: usize,
 }
 
 /// What became of it.
@@ -35,8 +37,8 @@ pub(super) struct Made {
 }
 
 impl Making<'_> {
-    /// The load; `kinds` are the sessions that there are, with what Tsung calls them and their share.
-    pub(super) fn load(&mut self, load: &Element, kinds: &[(String, String, f64)]) -> Option<Made> {
+    /// The load of these sessions.
+    pub(super) fn load(&mut self, load: &Element, kinds: &[Chosen]) -> Option<Made> {
         self.known(load, &["duration", "unit", "loop"]);
         let mut phases = Vec::new();
         for child in &load.children {
@@ -59,6 +61,7 @@ impl Making<'_> {
         for round in 2..=rounds.min(PHASES_MAX) {
             phases.extend(once.iter().cloned().map(|phase| Arrivals {
                 name: format!("{} ({round})", phase.name),
+                round: round - 1,
                 ..phase
             }));
         }
@@ -78,7 +81,7 @@ impl Making<'_> {
         Some(self.made(phases, kinds))
     }
 
-    fn arrivals(&mut self, phase: &Element, kinds: &[(String, String, f64)]) -> Option<Arrivals> {
+    fn arrivals(&mut self, phase: &Element, kinds: &[Chosen]) -> Option<Arrivals> {
         self.known(phase, &["phase", "duration", "unit", "wait_all_sessions_end"]);
         if phase.attribute("wait_all_sessions_end") == Some("true") {
             self.tell(phase, "waited for all users of this phase before the next one", false);
@@ -105,11 +108,11 @@ impl Making<'_> {
                     let share = ["probability", "weight"].iter().find_map(|of| child.attribute(of));
                     let share = share.and_then(|share| share.trim().parse().ok());
                     let name = child.attribute("name").unwrap_or_default();
-                    match share.filter(|_| kinds.iter().any(|(_, known, _)| known == name)) {
+                    match share.filter(|_| kinds.iter().any(|kind| kind.theirs == name)) {
                         Some(share) => made.setup.push((name.to_owned(), share)),
                         None => self.tell(
                             child,
-                            "changed how often a session is chosen: there is none of this name with requests here",
+                            "changed how often a session is chosen: there is none of this name",
                             false,
                         ),
                     }
@@ -140,7 +143,7 @@ impl Making<'_> {
         }
     }
 
-    fn user(&mut self, user: &Element, kinds: &[(String, String, f64)]) {
+    fn user(&mut self, user: &Element, kinds: &[Chosen]) {
         self.known(user, &["start_time", "unit", "session"]);
         let session = user.attribute("session").unwrap_or_default();
         let at = user.attribute("start_time").unwrap_or("0");
@@ -150,7 +153,7 @@ impl Making<'_> {
             None => name == session,
         };
         // one that arrives anyway is missing once; one that does not is missing at all
-        let arrives = kinds.iter().any(|(_, name, share)| is_same(name) && *share > 0.0);
+        let arrives = kinds.iter().any(|kind| is_same(&kind.theirs) && kind.share > 0.0);
         self.tell(
             user,
             format!("begun one session {session:?} at {at} {unit}, beside those that arrive"),
@@ -158,9 +161,9 @@ impl Making<'_> {
         );
     }
 
-    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[(String, String, f64)]) -> Made {
+    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen]) -> Made {
         let all_bounded = phases.iter().all(|phase| phase.most.is_some());
-        let sessions = all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).sum());
+        let sessions = all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).fold(0, u64::saturating_add));
         let is_alone = phases.len() == 1;
         let mut stretches = Vec::new();
         for phase in &phases {
@@ -168,15 +171,13 @@ impl Making<'_> {
             match seconds.filter(|seconds| *seconds < phase.seconds && !is_alone) {
                 None => stretches.push((phase.clone(), phase.per_second)),
                 Some(seconds) => {
-                    self.left_out(
-                        phase.line,
-                        "<arrivalphase>".into(),
-                        format!(
-                            "begun no more than {} users: it ends after the time in which so many come on average",
-                            phase.most.unwrap_or_default()
-                        ),
-                        false,
-                    );
+                    if phase.round == 0 {
+                        let most = phase.most.unwrap_or_default();
+                        let would = format!(
+                            "begun no more than {most} users: it ends after the time in which so many come on average"
+                        );
+                        self.left_out(phase.line, "<arrivalphase>".into(), would, false);
+                    }
                     let rest = Arrivals {
                         name: format!("{} without arrivals", phase.name),
                         seconds: phase.seconds - seconds,
@@ -199,33 +200,41 @@ impl Making<'_> {
                     name: Some(phase.name.clone().into()),
                     duration: Some(time(phase.seconds).into()),
                     rate: Some(tidemark_scenario::source::Value::Scalar(
-                        Rate(rounded(rate * share(phase))).into(),
+                        Rate(shared(*rate, share(phase))).into(),
                     )),
                     ..Phase::default()
                 })
                 .collect(),
             ..Load::default()
         };
-        let load = if phases.iter().all(|phase| phase.setup.is_empty()) {
-            of(&|_| 1.0)
-        } else {
-            let share = |phase: &Arrivals, name: &str, usual: f64| {
-                if phase.setup.is_empty() {
-                    let sum: f64 = kinds.iter().map(|(_, _, share)| share).sum();
-                    return if sum > 0.0 { usual / sum } else { 0.0 };
-                }
-                let sum: f64 = phase.setup.iter().map(|(_, share)| share).sum();
-                let own: f64 =
-                    phase.setup.iter().filter(|(known, _)| known == name).map(|(_, share)| share).sum();
-                if sum > 0.0 { own / sum } else { 0.0 }
+        let share = |phase: &Arrivals, kind: &Chosen| {
+            let sum: f64 = match phase.setup.as_slice() {
+                [] => kinds.iter().map(|kind| kind.share).sum(),
+                setup => setup.iter().map(|(_, share)| share).sum(),
             };
-            let kinds = kinds.iter().filter(|(_, name, usual)| {
-                phases.iter().any(|phase| share(phase, name, *usual) > 0.0)
-            });
-            let sessions =
-                kinds.map(|(kind, name, usual)| (kind.clone(), of(&|phase| share(phase, name, *usual))));
+            let own: f64 = match phase.setup.as_slice() {
+                [] => kind.share,
+                setup => setup.iter().filter(|(name, _)| *name == kind.theirs).map(|(_, share)| share).sum(),
+            };
+            if sum > 0.0 { own / sum } else { 0.0 }
+        };
+        let driven = || kinds.iter().filter_map(|kind| Some((kind.ours.clone()?, kind)));
+        let load = if phases.iter().all(|phase| phase.setup.is_empty()) {
+            // without those who are not driven
+            let is_all = kinds.iter().all(|kind| kind.ours.is_some());
+            of(&|phase| if is_all { 1.0 } else { driven().map(|(_, kind)| share(phase, kind)).sum() })
+        } else {
+            let arrives =
+                |kind: &Chosen| phases.iter().any(|phase| share(phase, kind) > 0.0);
+            let sessions = driven()
+                .filter(|(_, kind)| arrives(kind))
+                .map(|(name, kind)| (name, of(&|phase| share(phase, kind))));
             Load { sessions: sessions.collect(), ..Load::default() }
         };
+        // of those who send nothing, or nothing here, none begins
+        let part: f64 = phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
+        let part = part / phases.len().max(1) as f64;
+        let sessions = sessions.map(|most: u64| ((most as f64 * part).round() as u64).max(1));
         Made { load, sessions }
     }
 
@@ -252,10 +261,10 @@ pub(super) fn time(seconds: f64) -> Time {
     Time(Duration::from_micros((seconds * 1e6).round() as u64))
 }
 
-/// Without what binary fractions add.
-fn rounded(rate: f64) -> f64 {
-    let digits = 1e9;
-    if rate < 1e6 { (rate * digits).round() / digits } else { rate }
+/// A share of a rate, without what binary fractions add.
+fn shared(rate: f64, share: f64) -> f64 {
+    const DIGITS: f64 = 1e9;
+    if share == 1.0 { rate } else { (rate * share * DIGITS).round() / DIGITS }
 }
 
 /// The limit that keeps to a number of sessions.

@@ -61,6 +61,9 @@ fn probe() {
                     println!("{}{one}", if one.is_request { "! " } else { "  " });
                 }
                 println!("{yaml}");
+                if let Ok(out) = std::env::var("TSUNG_OUT") {
+                    std::fs::write(out, &yaml).unwrap();
+                }
                 let folder = path.parent().unwrap();
                 let (_, mistakes) =
                     tidemark_scenario::check_text("scenario.yaml", &yaml, folder, &imported.secrets());
