@@ -136,7 +136,7 @@ impl<'p> Making<'p> {
             server: None,
             is_v6: false,
             options: Options::default(),
-            sources: Sources::default(),
+            sources: Sources::of(root),
             targets: Map::new(),
             database: None,
             has_http: false,

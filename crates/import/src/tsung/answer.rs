@@ -131,7 +131,7 @@ impl Making<'_> {
         let source: Option<Value> = if let Some(path) = of("jsonpath") {
             json_path(path)
                 .map(|path| source_of_path(&path, is_list))
-                .filter(|value| is_good(value, "jsonpath", path))
+                .filter(|value| is_good(value))
         } else if let Some(header) = of("header").filter(|_| kind == Kind::Http) {
             match header.split_once('/') {
                 None => Some(Map::from([("header", verbatim(header))]).into()),
@@ -225,8 +225,14 @@ impl Making<'_> {
             }
             return is_all(rest).then(|| Map::from([("header", header)]).into());
         }
+        if kind == Kind::Http && pattern.trim_start_matches('^').starts_with("HTTP/") {
+            let rest = behind_version(pattern)?;
+            return ["([0-9]+)", "(\\d+)", "([0-9]{3})", "(\\d{3})", "([0-9]*)", "(\\d*)", "(...)"]
+                .contains(&rest.trim_end())
+                .then(|| "status".into());
+        }
         let value = Value::from(regex(pattern));
-        is_good(&value, "re", pattern).then_some(value)
+        is_good(&value).then_some(value)
     }
 
     /// A text that is looked for, and what follows from it.
@@ -397,16 +403,20 @@ fn test_of(pattern: &str, is_body: bool, kind: Kind) -> Option<Test> {
 
 /// `200 OK`, `HTTP/1.1 200`: the status that a pattern asks for.
 fn status_of(pattern: &str) -> Option<u16> {
-    let pattern = pattern.trim_start_matches('^');
-    let version = pattern.strip_prefix("HTTP/1").map(|rest| {
-        let rest = rest.trim_start_matches(['\\', '.', '1', '0', '[', ']', '\\', 'd']);
-        rest.trim_start_matches([' ', '\\', 's', '+', '*'])
-    });
-    let rest = version.unwrap_or(pattern);
+    let version = behind_version(pattern);
+    let rest = version.unwrap_or(pattern.trim_start_matches('^'));
     let status = rest.get(..3)?.parse::<u16>().ok().filter(|status| (100..600).contains(status))?;
     let words = rest[3..].trim_matches([' ', '.', '*', '\\', 'r', 'n', '$']);
     let is_reason = !words.is_empty() && words.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     (is_reason || version.is_some() && words.is_empty()).then_some(status)
+}
+
+/// What follows `HTTP/1.1 ` in a pattern.
+fn behind_version(pattern: &str) -> Option<&str> {
+    let rest = pattern.trim_start_matches('^').strip_prefix("HTTP/1")?;
+    let rest = rest.trim_start_matches(['\\', '.', '1', '0', '[', ']']);
+    let rest = rest.strip_prefix('d').unwrap_or(rest);
+    Some(rest.trim_start_matches(|c| " s+*".contains(c) || c == '\\' && !rest.starts_with("(")))
 }
 
 /// `Location: …`: a header's name and what follows, if a pattern begins so.
@@ -568,12 +578,16 @@ fn column(expression: &str) -> Option<String> {
 }
 
 fn is_regex(pattern: &str) -> bool {
-    is_good(&regex(pattern).into(), "re", pattern)
+    is_good(&regex(pattern).into())
 }
 
 /// Whether the scenario language takes a source as it is. A pattern with `${` in it would be read as another.
-fn is_good(source: &Value, _what: &str, pattern: &str) -> bool {
-    if pattern.len() > PATTERN_BYTES_MAX || pattern.contains("${") {
+fn is_good(source: &Value) -> bool {
+    let texts = match source {
+        Value::Map(map) => map.entries().iter().filter_map(|entry| entry.value.as_str()).collect(),
+        value => value.as_str().into_iter().collect::<Vec<_>>(),
+    };
+    if texts.iter().any(|text| text.len() > PATTERN_BYTES_MAX || text.contains("${")) {
         return false;
     }
     let request = Request {
@@ -625,7 +639,7 @@ mod tests {
         ] {
             assert_eq!(json_path(path).as_deref(), ours, "{path}");
             if let Some(ours) = ours {
-                assert!(is_good(&ours.into(), "jsonpath", path), "{ours}");
+                assert!(is_good(&ours.into()), "{ours}");
             }
         }
     }

@@ -287,11 +287,9 @@ impl Making<'_> {
     ) {
         let contents = element.attribute("contents").unwrap_or_default();
         let file = element.attribute("contents_from_file").filter(|file| !file.is_empty());
-        if contents.is_empty() && file.is_none() {
-            return;
-        }
-        if !sends_a_body(method) {
-            // it does not send it either
+        // of other methods Tsung does not send it either
+        let is_empty = contents.is_empty() && file.is_none();
+        if !sends_a_body(method) || is_empty && element.attribute("content_type").is_none() {
             return;
         }
         let content_type = element.attribute("content_type").unwrap_or(FORM);
@@ -307,6 +305,8 @@ impl Making<'_> {
                 Some(Contents::Text(text)) => made.body = Some(text.into()),
                 None => {}
             }
+        } else if contents.is_empty() {
+            // only its type is sent
         } else if contents.len() > BODY_BYTES_MAX {
             self.tell(element, format!("sent a body that is larger than {BODY_BYTES_MAX} bytes"), true);
         } else {

@@ -32,9 +32,34 @@ pub(super) struct Sources {
     files: Vec<Source>,
     drawn: Vec<Drawn>,
     feeders: Vec<(String, Feeder)>,
+    /// The variables that lines of a file become, by file: where they differ, columns have names of their own.
+    uses: Vec<(String, Vec<String>)>,
+}
+
+/// The variables of an element that sets them.
+fn variables_of(element: &Element) -> Vec<String> {
+    let vars = element.children.iter().filter(|child| child.name == "var");
+    vars.filter_map(|child| child.attribute("name")).map(|name| name.trim().to_owned()).collect()
 }
 
 impl Sources {
+    /// Looks through a plan for what its files become.
+    pub(super) fn of(root: &Element) -> Sources {
+        fn visit(element: &Element, uses: &mut Vec<(String, Vec<String>)>) {
+            if element.name == "setdynvars" && element.attribute("sourcetype") == Some("file") {
+                let of = element.attribute("fileid").unwrap_or("none").trim().to_owned();
+                let one = (of, variables_of(element));
+                if !uses.contains(&one) {
+                    uses.push(one);
+                }
+            }
+            element.children.iter().for_each(|child| visit(child, uses));
+        }
+        let mut sources = Sources::default();
+        visit(root, &mut sources.uses);
+        sources
+    }
+
     pub(super) fn take_feeders(&mut self) -> Vec<(String, Feeder)> {
         std::mem::take(&mut self.feeders)
     }
@@ -182,13 +207,17 @@ impl Making<'_> {
                 let Some((path, width)) = self.shape(element, &value, &delimiter) else {
                     return self.fill_in(element, variables);
                 };
-                let mut columns: Vec<String> = variables.iter().map(|name| self.variable(name)).collect();
-                columns.dedup();
                 let feeder = self.feeder_name(if id == "default" { "lines" } else { &id });
-                for number in columns.len()..width {
-                    columns.push(self.own_variable(&format!("{}_{}", name_of(&id), number + 1)));
+                let is_only = self.sources.uses.iter().filter(|(known, _)| *known == id).count() < 2;
+                let mut columns: Vec<String> = Vec::new();
+                for at in 0..width {
+                    let own = variables.get(at).map(|name| self.variable(name));
+                    let own = own.filter(|own| is_only && !columns.contains(own) && (variables.len() > 1 || width == 1));
+                    columns.push(match own {
+                        Some(own) => own,
+                        None => self.own_variable(&format!("{feeder}_{}", at + 1)),
+                    });
                 }
-                columns.truncate(width.max(1));
                 let mut made = Feeder {
                     file: Some(verbatim(&path).into()),
                     order: is_random.then(|| "random".into()),
@@ -208,6 +237,12 @@ impl Making<'_> {
         let mut steps = vec![Step::Other(Map::from([("take", drawn.feeder.as_str())]))];
         let columns = drawn.columns.clone();
         let mut set = Map::new();
+        if let ([name], [_, _, ..]) = (variables, columns.as_slice()) {
+            // a single variable has all cells, which Tsung writes one after the other
+            set.insert(self.variable(name), format!("${{concat({})}}", columns.join(", ")));
+            steps.push(Step::Other(Map::from([("set", set)])));
+            return steps;
+        }
         for (at, name) in variables.iter().enumerate() {
             let ours = self.variable(name);
             match columns.get(at) {
