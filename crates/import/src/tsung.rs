@@ -4,6 +4,7 @@
 //! open load with `spacing: poisson`. What has no counterpart is told with its line, never skipped.
 
 mod answer;
+mod audit;
 mod http;
 mod load;
 mod options;
@@ -32,8 +33,6 @@ use crate::{FILE_BYTES_MAX, Imported, xml};
 
 /// Most requests that become steps.
 const REQUESTS_MAX: usize = 5_000;
-/// Most parts that are told each.
-const TOLD_MAX: usize = 10_000;
 /// Longest text that is shown, characters.
 const SHOWN_MAX: usize = 80;
 
@@ -57,6 +56,7 @@ pub(crate) fn scenario(file: &Path, text: &str) -> Result<Imported, ImportError>
     }
     let mut making = Making::new(folder, &root);
     let scenario = making.plan(&root);
+    making.audit(&root);
     match scenario {
         Some(scenario) => Ok(Imported { left_out: making.left_out, ..Imported::from(scenario) }),
         None => {
@@ -121,6 +121,8 @@ struct Making<'p> {
     database: Option<String>,
     has_http: bool,
     requests: usize,
+    /// Elements that were told as unknown, by their place in memory.
+    unknown: HashSet<usize>,
 }
 
 impl<'p> Making<'p> {
@@ -141,6 +143,7 @@ impl<'p> Making<'p> {
             database: None,
             has_http: false,
             requests: 0,
+            unknown: HashSet::new(),
         }
     }
 
@@ -176,10 +179,8 @@ impl<'p> Making<'p> {
             return None;
         }
         weigh(&mut sessions, &kinds);
-        let mut made = None;
-        for child in root.children.iter().filter(|child| child.name == "load") {
-            made = self.load(child, &kinds);
-        }
+        let loads: Vec<&Element> = root.children.iter().filter(|child| child.name == "load").collect();
+        let made = loads.first().and_then(|first| self.load(first, &loads, &kinds));
         let mut limits = Map::new();
         let load = match made {
             Some(made) => {
@@ -263,16 +264,8 @@ impl<'p> Making<'p> {
             clients.children.iter().partition(|child| child.name == "client");
         other.into_iter().for_each(|child| self.unknown(child, false));
         for client in &machines {
-            let known = [
-                "host",
-                "cpu",
-                "type",
-                "batch",
-                "scan_intf",
-                "maxusers",
-                "use_controller_vm",
-                "weight",
-            ];
+            let known =
+                ["host", "cpu", "type", "batch", "scan_intf", "maxusers", "use_controller_vm", "weight"];
             self.known(client, &known);
             for child in &client.children {
                 match child.name.as_str() {
@@ -287,11 +280,7 @@ impl<'p> Making<'p> {
         }
         if machines.len() > 1 {
             let hosts: Vec<&str> = machines.iter().filter_map(|client| client.attribute("host")).collect();
-            self.tell(
-                clients,
-                format!("sent from several machines: {}", shown(&hosts.join(", "))),
-                false,
-            );
+            self.tell(clients, format!("sent from several machines: {}", shown(&hosts.join(", "))), false);
         }
     }
 
@@ -371,12 +360,7 @@ impl<'p> Making<'p> {
         watch
     }
 
-    fn session(
-        &mut self,
-        session: &Element,
-        sessions: &mut Vec<(String, Session)>,
-        kinds: &mut Vec<Chosen>,
-    ) {
+    fn session(&mut self, session: &Element, sessions: &mut Vec<(String, Session)>, kinds: &mut Vec<Chosen>) {
         self.known(session, &["name", "bidi", "persistent", "probability", "weight", "type"]);
         if session.attribute("persistent") == Some("false") {
             self.tell(session, "ended a session whose connection the server closes", false);
@@ -433,7 +417,7 @@ impl<'p> Making<'p> {
     /// A name for a variable of our own.
     fn own_variable(&mut self, wanted: &str) -> String {
         let is_taken = |name: &str| self.names.values().any(|known| known == name);
-        let name = crate::names::free(&name_of(wanted), &format!("{}_here", name_of(wanted)), is_taken);
+        let name = crate::names::free(&name_of(wanted), &format!("{}_2", name_of(wanted)), is_taken);
         self.names.insert(format!("\0{name}"), name.clone());
         name
     }
@@ -462,7 +446,10 @@ impl<'p> Making<'p> {
                 Piece::Variable(name) => {
                     self.tell(
                         element,
-                        format!("written \"undefined\" for the variable {:?}, which is not set before", shown(name)),
+                        format!(
+                            "written \"undefined\" for the variable {:?}, which is not set before",
+                            shown(name)
+                        ),
                         false,
                     );
                     out.push("undefined");
@@ -507,46 +494,6 @@ impl<'p> Making<'p> {
         let is_taken = |name: &str| self.names.values().any(|known| known == name);
         crate::names::free(wanted, &format!("{wanted}_setting"), is_taken)
     }
-
-    fn tell(&mut self, element: &Element, would: impl Into<String>, is_request: bool) {
-        let name = ["name", "host", "type", "id", "url", "session"]
-            .iter()
-            .find_map(|name| element.attribute(name))
-            .filter(|name| !name.trim().is_empty());
-        let name = name.map_or(String::new(), |name| format!(" {}", shown(name)));
-        self.left_out(element.line, format!("<{}{name}>", shown(&element.name)), would.into(), is_request);
-    }
-
-    fn left_out(&mut self, line: usize, element: String, would: String, is_request: bool) {
-        match self.left_out.len() {
-            TOLD_MAX.. => {
-                if is_request && let Some(last) = self.left_out.last_mut() {
-                    last.is_request = true;
-                }
-            }
-            length if length + 1 == TOLD_MAX => {
-                let would = format!("done more that is not here: only {TOLD_MAX} parts are told");
-                self.left_out.push(LeftOut { line, element, would, is_request: true });
-            }
-            _ => self.left_out.push(LeftOut { line, element, would, is_request }),
-        }
-    }
-
-    /// Tells the attributes of an element that are not known.
-    fn known(&mut self, element: &Element, known: &[&str]) {
-        for (name, value) in &element.attributes {
-            // `xmlns` and the like say nothing of what is done
-            if !known.contains(&name.as_str()) && !name.starts_with("xml") {
-                let would = format!("had {}={:?}, which is not known", shown(name), shown(value));
-                self.tell(element, would, false);
-            }
-        }
-    }
-
-    /// Tells an element that is not known; `may_send` where requests can stand.
-    fn unknown(&mut self, element: &Element, may_send: bool) {
-        self.tell(element, "done something that is not known here", may_send || has_request(element));
-    }
 }
 
 /// Weights are whole numbers.
@@ -557,10 +504,8 @@ fn weigh(sessions: &mut [(String, Session)], kinds: &[Chosen]) {
     }
     let scale = [1.0, 10.0, 100.0, 1_000.0, 1e6];
     let is_whole = |share: f64| (share - share.round()).abs() < 1e-9;
-    let scale = scale
-        .into_iter()
-        .find(|scale| shares.iter().all(|share| is_whole(share * scale)))
-        .unwrap_or(1e6);
+    let scale =
+        scale.into_iter().find(|scale| shares.iter().all(|share| is_whole(share * scale))).unwrap_or(1e6);
     let mut weights: Vec<u64> = shares.iter().map(|share| (share * scale).round() as u64).collect();
     let divisor = weights.iter().fold(0, |a, b| gcd(a, *b));
     if divisor > 1 {

@@ -112,10 +112,7 @@ impl Making<'_> {
 
     /// A variable out of the answer.
     fn dynamic(&mut self, element: &Element, kind: Kind, answer: &mut Answer, state: &mut State) {
-        self.known(
-            element,
-            &["name", "xpath", "re", "jsonpath", "pgsql_expr", "regexp", "header", "decode"],
-        );
+        self.known(element, &["name", "xpath", "re", "jsonpath", "pgsql_expr", "regexp", "header", "decode"]);
         let name = element.attribute("name").unwrap_or_default().trim().to_owned();
         if name.is_empty() {
             return self.tell(element, "set a variable that has no name", true);
@@ -129,9 +126,7 @@ impl Making<'_> {
         let is_list = state.is_list(&name);
         let of = |key: &str| element.attribute(key).filter(|value| !value.is_empty());
         let source: Option<Value> = if let Some(path) = of("jsonpath") {
-            json_path(path)
-                .map(|path| source_of_path(&path, is_list))
-                .filter(|value| is_good(value))
+            json_path(path).map(|path| source_of_path(&path, is_list)).filter(|value| is_good(value))
         } else if let Some(header) = of("header").filter(|_| kind == Kind::Http) {
             match header.split_once('/') {
                 None => Some(Map::from([("header", verbatim(header))]).into()),
@@ -453,12 +448,15 @@ fn is_all(pattern: &str) -> bool {
         .iter()
         .find_map(|end| pattern.strip_suffix(end))
         .unwrap_or(pattern);
-    let Some(inner) = pattern.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) else { return false };
+    let Some(inner) = pattern.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) else {
+        return false;
+    };
     let (inner, is_many) = match inner.strip_suffix('?').unwrap_or(inner) {
         inner if inner.ends_with(['*', '+']) => (&inner[..inner.len() - 1], true),
         inner => (inner, false),
     };
-    const ANY: [&str; 9] = [".", "[^;]", "[^\\r]", "[^\\n]", "[^\\r\\n]", "[^\\n\\r]", "[^\\s]", "\\S", "[^;\\s]"];
+    const ANY: [&str; 9] =
+        [".", "[^;]", "[^\\r]", "[^\\n]", "[^\\r\\n]", "[^\\n\\r]", "[^\\s]", "\\S", "[^;\\s]"];
     is_many && ANY.contains(&inner)
 }
 
@@ -590,10 +588,8 @@ fn is_good(source: &Value) -> bool {
     if texts.iter().any(|text| text.len() > PATTERN_BYTES_MAX || text.contains("${")) {
         return false;
     }
-    let request = Request {
-        extract: Map::from([("value", source.clone())]),
-        ..Request::new(Method::Get, "/")
-    };
+    let request =
+        Request { extract: Map::from([("value", source.clone())]), ..Request::new(Method::Get, "/") };
     let scenario = Scenario {
         system: Some(System { url: Some("http://127.0.0.1".into()), ..System::default() }),
         sessions: vec![("s".into(), Session { steps: vec![request.into()], ..Session::default() })],
@@ -604,7 +600,6 @@ fn is_good(source: &Value) -> bool {
     let (_, mistakes) = tidemark_scenario::check_text("pattern.yaml", &text, Path::new("."), &[]);
     !mistakes.has_errors()
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -646,9 +641,14 @@ mod tests {
 
     #[test]
     fn what_takes_a_whole_header_is_one() {
-        for (pattern, is) in
-            [("(.*)", true), ("(.*)\\r\\n", true), ("([^;]+);", true), ("(.*?)$", true), ("id=(.*)", false), (".*", false)]
-        {
+        for (pattern, is) in [
+            ("(.*)", true),
+            ("(.*)\\r\\n", true),
+            ("([^;]+);", true),
+            ("(.*?)$", true),
+            ("id=(.*)", false),
+            (".*", false),
+        ] {
             assert_eq!(is_all(pattern), is, "{pattern}");
         }
         assert_eq!(of_old_pattern("<a>\\(.*\\)</a>(b|c)\\."), "<a>(.*)</a>(?:b|c)\\.");

@@ -114,10 +114,8 @@ impl Making<'_> {
             self.tell(element, "been sent as HTTP/1.0: it is HTTP/1.1 here", false);
         }
         let has_query = path.contains('?');
-        let mut made = Request {
-            label: has_query.then(|| label(method, &path).into()),
-            ..Request::named(method, path)
-        };
+        let mut made =
+            Request { label: has_query.then(|| label(method, &path).into()), ..Request::named(method, path) };
         if !common.tags.is_empty() {
             made.other.insert("tags", common.tags.clone());
         }
@@ -131,7 +129,9 @@ impl Making<'_> {
         made.extract = std::mem::take(&mut answer.extract);
         made.check = answer.checks();
         self.has_http = true;
-        Some(answer.around(made.into(), self))
+        let mut steps = self.left(element, state);
+        steps.extend(answer.around(made.into(), self));
+        Some(steps)
     }
 
     /// The path, with its host where that is not the system; none where it cannot be named.
@@ -161,14 +161,14 @@ impl Making<'_> {
             }
             None => marked,
         };
-        let begins_with_hole = !rest.is_empty() && !rest.starts_with('/') && url.write_part(&rest, Place::Path).starts_with("${");
+        let begins_with_hole = !rest.is_empty()
+            && !rest.starts_with('/')
+            && url.write_part(&rest, Place::Path).starts_with("${");
         let slash = if rest.starts_with('/') || begins_with_hole { "" } else { "/" };
         let path = format!("{slash}{}", self.queried(&rest, &url));
         let origin = match &state.base {
             base if *base == self.server => String::new(),
-            Some(Server { .. }) => {
-                verbatim(&state.base.as_ref().map(Server::origin).unwrap_or_default())
-            }
+            Some(Server { .. }) => verbatim(&state.base.as_ref().map(Server::origin).unwrap_or_default()),
             None => String::new(),
         };
         Some(format!("{origin}{path}"))
@@ -177,7 +177,9 @@ impl Making<'_> {
     /// A path as it is written: secrets in its query are settings.
     fn queried(&mut self, marked: &str, text: &Text) -> String {
         let marked = marked.replace(' ', "%20");
-        let Some((path, query)) = marked.split_once('?') else { return text.write_part(&marked, Place::Path) };
+        let Some((path, query)) = marked.split_once('?') else {
+            return text.write_part(&marked, Place::Path);
+        };
         let pairs: Vec<String> = query.split('&').map(|pair| self.pair(pair, text, Place::Path)).collect();
         format!("{}?{}", text.write_part(path, Place::Path), pairs.join("&"))
     }
@@ -207,7 +209,8 @@ impl Making<'_> {
             match child.name.as_str() {
                 "http_header" => {
                     self.known(child, &["name", "value", "encoding"]);
-                    let (name, value) = (of("name").trim(), self.text(child, of("value"), common.subst, state));
+                    let (name, value) =
+                        (of("name").trim(), self.text(child, of("value"), common.subst, state));
                     let value = match (child.attribute("encoding"), value.literal()) {
                         (None, Some(text)) if is_secret_name(name) || has_secret(text) => {
                             format!("${{{}}}", self.secret(name))
@@ -240,7 +243,9 @@ impl Making<'_> {
                     let name = self.text(child, of("key"), common.subst, state).write(Place::Raw);
                     let value = self.text(child, of("value"), common.subst, state);
                     let value = match value.literal() {
-                        Some(text) if is_hidden(of("key"), text) => format!("${{{}}}", self.secret(of("key"))),
+                        Some(text) if is_hidden(of("key"), text) => {
+                            format!("${{{}}}", self.secret(of("key")))
+                        }
                         _ => value.write(Place::Raw),
                     };
                     cookies.push(format!("{name}={value}"));
@@ -260,8 +265,7 @@ impl Making<'_> {
     }
 
     fn credentials(&mut self, element: &Element, made: &mut Request, common: &Common, state: &State) {
-        let known =
-            ["userid", "passwd", "type", "nonce", "opaque", "cnonce", "nc", "realm", "qop"];
+        let known = ["userid", "passwd", "type", "nonce", "opaque", "cnonce", "nc", "realm", "qop"];
         self.known(element, &known);
         if element.attribute("type").is_some_and(|kind| kind != "basic") {
             return self.tell(element, "signed the request by digest: it is sent without", true);
@@ -277,14 +281,7 @@ impl Making<'_> {
         made.other.insert("auth", Map::from([("basic", basic)]));
     }
 
-    fn body(
-        &mut self,
-        element: &Element,
-        method: &str,
-        made: &mut Request,
-        common: &Common,
-        state: &State,
-    ) {
+    fn body(&mut self, element: &Element, method: &str, made: &mut Request, common: &Common, state: &State) {
         let contents = element.attribute("contents").unwrap_or_default();
         let file = element.attribute("contents_from_file").filter(|file| !file.is_empty());
         // of other methods Tsung does not send it either
@@ -334,7 +331,8 @@ impl Making<'_> {
             }
         }
         let content_type = content_type.write(Place::Raw);
-        let has_own = made.headers.entries().iter().any(|entry| entry.key.eq_ignore_ascii_case("content-type"));
+        let has_own =
+            made.headers.entries().iter().any(|entry| entry.key.eq_ignore_ascii_case("content-type"));
         if !has_own && content_type != usual && !content_type.is_empty() {
             made.headers.insert("Content-Type", content_type);
         }
@@ -377,9 +375,7 @@ impl Making<'_> {
             Json::Number(number) => Scalar::unquoted(&number.to_string()).into(),
             Json::String(text) if is_hidden(name, text) => format!("${{{}}}", self.secret(name)).into(),
             Json::String(text) => verbatim(text).into(),
-            Json::Array(items) => {
-                items.iter().map(|item| self.json(item, name)).collect::<Vec<_>>().into()
-            }
+            Json::Array(items) => items.iter().map(|item| self.json(item, name)).collect::<Vec<_>>().into(),
             Json::Object(members) => {
                 let mut map = Map::new();
                 for (key, member) in members {

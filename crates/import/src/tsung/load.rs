@@ -37,11 +37,11 @@ pub(super) struct Made {
 }
 
 impl Making<'_> {
-    /// The load of these sessions.
-    pub(super) fn load(&mut self, load: &Element, kinds: &[Chosen]) -> Option<Made> {
-        self.known(load, &["duration", "unit", "loop"]);
+    /// The load of these sessions: all phases, and what the first says of all.
+    pub(super) fn load(&mut self, load: &Element, loads: &[&Element], kinds: &[Chosen]) -> Option<Made> {
+        loads.iter().for_each(|load| self.known(load, &["duration", "unit", "loop"]));
         let mut phases = Vec::new();
-        for child in &load.children {
+        for child in loads.iter().flat_map(|load| &load.children) {
             match child.name.as_str() {
                 "arrivalphase" => phases.extend(self.arrivals(child, kinds)),
                 "user" => self.user(child, kinds),
@@ -163,7 +163,8 @@ impl Making<'_> {
 
     fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen]) -> Made {
         let all_bounded = phases.iter().all(|phase| phase.most.is_some());
-        let sessions = all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).fold(0, u64::saturating_add));
+        let sessions =
+            all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).fold(0, u64::saturating_add));
         let is_alone = phases.len() == 1;
         let mut stretches = Vec::new();
         for phase in &phases {
@@ -224,15 +225,15 @@ impl Making<'_> {
             let is_all = kinds.iter().all(|kind| kind.ours.is_some());
             of(&|phase| if is_all { 1.0 } else { driven().map(|(_, kind)| share(phase, kind)).sum() })
         } else {
-            let arrives =
-                |kind: &Chosen| phases.iter().any(|phase| share(phase, kind) > 0.0);
+            let arrives = |kind: &Chosen| phases.iter().any(|phase| share(phase, kind) > 0.0);
             let sessions = driven()
                 .filter(|(_, kind)| arrives(kind))
                 .map(|(name, kind)| (name, of(&|phase| share(phase, kind))));
             Load { sessions: sessions.collect(), ..Load::default() }
         };
         // of those who send nothing, or nothing here, none begins
-        let part: f64 = phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
+        let part: f64 =
+            phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
         let part = part / phases.len().max(1) as f64;
         let sessions = sessions.map(|most: u64| ((most as f64 * part).round() as u64).max(1));
         Made { load, sessions }

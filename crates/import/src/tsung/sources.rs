@@ -196,11 +196,10 @@ impl Making<'_> {
             self.tell(element, format!("read the file {:?}, of which no option tells", shown(&id)), true);
             return self.fill_in(element, variables);
         };
-        let known = self
-            .sources
-            .drawn
-            .iter()
-            .position(|drawn| drawn.id == id && drawn.is_random == is_random && drawn.delimiter == delimiter);
+        let known =
+            self.sources.drawn.iter().position(|drawn| {
+                drawn.id == id && drawn.is_random == is_random && drawn.delimiter == delimiter
+            });
         let at = match known {
             Some(at) => at,
             None => {
@@ -212,7 +211,9 @@ impl Making<'_> {
                 let mut columns: Vec<String> = Vec::new();
                 for at in 0..width {
                     let own = variables.get(at).map(|name| self.variable(name));
-                    let own = own.filter(|own| is_only && !columns.contains(own) && (variables.len() > 1 || width == 1));
+                    let own = own.filter(|own| {
+                        is_only && !columns.contains(own) && (variables.len() > 1 || width == 1)
+                    });
                     columns.push(match own {
                         Some(own) => own,
                         None => self.own_variable(&format!("{feeder}_{}", at + 1)),
@@ -263,8 +264,9 @@ impl Making<'_> {
         let base = base.rsplit_once('.').map_or(base, |(name, _)| name);
         let wanted = self.free_of_variables(&name_of(base));
         let feeders = &self.sources.feeders;
-        let is_taken =
-            |name: &str| feeders.iter().any(|(known, _)| known == name) || self.settings.map.get(name).is_some();
+        let is_taken = |name: &str| {
+            feeders.iter().any(|(known, _)| known == name) || self.settings.map.get(name).is_some()
+        };
         crate::names::free(&wanted, &format!("{wanted}_random"), is_taken)
     }
 
@@ -323,7 +325,11 @@ impl Making<'_> {
         state: &State,
     ) -> Option<Contents> {
         let Some((path, text)) = read_file(self, file) else {
-            self.tell(element, format!("sent what is in {:?}, which cannot be read as text", shown(file)), true);
+            self.tell(
+                element,
+                format!("sent what is in {:?}, which cannot be read as text", shown(file)),
+                true,
+            );
             return None;
         };
         if subst && text.contains("%%") {

@@ -35,7 +35,6 @@ impl Making<'_> {
         element.children.iter().for_each(|child| self.unknown(child, false));
         match element.attribute("type").unwrap_or_default() {
             "connect" => {
-                state.is_connected = true;
                 self.connect(element, common);
                 Some(Vec::new())
             }
@@ -112,7 +111,10 @@ impl Making<'_> {
         if first.is_empty() || REFUSED.contains(&first.to_ascii_uppercase().as_str()) {
             self.tell(
                 element,
-                format!("executed {:?}: connections are shared here, so it is no statement of its own", shown(first)),
+                format!(
+                    "executed {:?}: connections are shared here, so it is no statement of its own",
+                    shown(first)
+                ),
                 true,
             );
             return None;
@@ -138,8 +140,24 @@ impl Making<'_> {
 
 /// Statements that change a connection, which the scenario language does not take.
 const REFUSED: [&str; 18] = [
-    "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE", "DEALLOCATE",
-    "DISCARD", "SET", "RESET", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "COPY",
+    "BEGIN",
+    "START",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "ABORT",
+    "SAVEPOINT",
+    "RELEASE",
+    "PREPARE",
+    "DEALLOCATE",
+    "DISCARD",
+    "SET",
+    "RESET",
+    "LISTEN",
+    "UNLISTEN",
+    "DECLARE",
+    "FETCH",
+    "COPY",
 ];
 
 /// A statement with a place for each variable, and the values. A text in quotes with variables in it is one value.
@@ -151,7 +169,9 @@ fn placed(text: &Text) -> Option<(String, Vec<String>)> {
     let mut statement = String::new();
     let mut values = Vec::new();
     let mut rest = marked;
-    while let Some(at) = rest.find(|c: char| c == '\'' || c == ';' || !text.is_text(c.encode_utf8(&mut [0; 4]))) {
+    while let Some(at) =
+        rest.find(|c: char| c == '\'' || c == ';' || !text.is_text(c.encode_utf8(&mut [0; 4])))
+    {
         statement += &rest[..at];
         let c = rest[at..].chars().next()?;
         if c == ';' {

@@ -31,25 +31,24 @@ pub(super) enum Variable {
 pub(super) struct State {
     /// Where requests go that name no host.
     pub(super) base: Option<Server>,
-    /// What kind of requests there are.
-    pub(super) kind: String,
     /// Variables that are set so far, as Tsung calls them.
     variables: HashMap<String, Variable>,
     /// Those that a `foreach` goes over.
     lists: Vec<String>,
     depth: usize,
     groups: usize,
-    pub(super) is_open: bool,
-    pub(super) is_connected: bool,
+    /// Where a WebSocket is open, if one is.
+    pub(super) open: Option<Option<Server>>,
+    /// Whether it is kept while another protocol is spoken.
+    pub(super) is_kept: bool,
 }
 
 impl State {
     pub(super) fn new(session: &Element, base: Option<Server>) -> State {
         let mut lists = Vec::new();
         lists_of(session, &mut lists);
-        let kind = session.attribute("type").unwrap_or("ts_http").to_owned();
         let variables = HashMap::from([("tsung_userid".to_owned(), Variable::Plain)]);
-        State { base, kind, variables, lists, depth: 0, groups: 0, is_open: false, is_connected: false }
+        State { base, variables, lists, depth: 0, groups: 0, open: None, is_kept: false }
     }
 
     pub(super) fn set(&mut self, name: &str, kind: Variable) {
@@ -135,6 +134,18 @@ impl Making<'_> {
         steps
     }
 
+    /// Steps that are done several times or perhaps not at all: a WebSocket that they open ends with them.
+    fn inner(&mut self, element: &Element, children: &[Element], state: &mut State) -> Vec<Step> {
+        let before = state.open.clone();
+        let mut steps = self.steps(children, state);
+        if before.is_none() && state.open.take().is_some() {
+            self.tell(element, "kept a WebSocket open past these steps: it is closed at their end", false);
+            steps.push(close());
+        }
+        state.open = before;
+        steps
+    }
+
     fn transaction(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
         self.known(element, &["name"]);
         if state.groups == GROUPS_MAX {
@@ -180,7 +191,7 @@ impl Making<'_> {
         };
         let variable = self.variable(&name);
         state.set(&name, Variable::Plain);
-        let mut inner = self.steps(&element.children, state);
+        let mut inner = self.inner(element, &element.children, state);
         if inner.is_empty() {
             return inner;
         }
@@ -200,6 +211,7 @@ impl Making<'_> {
             let round = self.own_variable(&format!("{variable}_round"));
             let counted = match step {
                 1 => format!("${{{round} + {from}}}"),
+                step if from == "0" => format!("${{{round} * {step}}}"),
                 step => format!("${{{round} * {step} + {from}}}"),
             };
             map.insert("as", round.as_str());
@@ -224,11 +236,11 @@ impl Making<'_> {
     fn repeat(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
         self.known(element, &["name", "max_repeat"]);
         let most = element.attribute("max_repeat").map_or(Some(REPEATS), |most| most.trim().parse().ok());
-        let Some((last, children)) = element.children.split_last() else {
-            self.tell(element, "repeated nothing", false);
-            return Vec::new();
-        };
-        let Some(most) = most.filter(|_| ["while", "until"].contains(&last.name.as_str())) else {
+        let is_test = |child: &Element| ["while", "until"].contains(&child.name.as_str());
+        let at = element.children.iter().rposition(is_test).unwrap_or(0);
+        let (children, behind) = element.children.split_at(at);
+        let is_last = !behind.iter().skip(1).any(super::has_request);
+        let (Some(most), Some(last)) = (most, behind.first().filter(|last| is_test(last) && is_last)) else {
             self.tell(
                 element,
                 "repeated its steps: there is no while or until at its end, or max_repeat is no number",
@@ -236,7 +248,7 @@ impl Making<'_> {
             );
             return Vec::new();
         };
-        let mut inner = self.steps(children, state);
+        let mut inner = self.inner(element, children, state);
         let condition = self.test(last, state);
         if inner.is_empty() {
             return inner;
@@ -252,8 +264,7 @@ impl Making<'_> {
             _ => format!("exists({variable}) and not ({condition})"),
         };
         inner.push(set(&name, format!("${{{goes_on}}}")));
-        let when =
-            Map::from([("when", Value::from(format!("${{{name}}}"))), ("steps", nested(inner))]);
+        let when = Map::from([("when", Value::from(format!("${{{name}}}"))), ("steps", nested(inner))]);
         let repeat = Map::from([
             // the first time is not counted
             ("repeat", Value::from(most.saturating_add(1))),
@@ -303,7 +314,7 @@ impl Making<'_> {
 
     fn condition(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
         let test = self.test(element, state);
-        let inner = self.steps(&element.children, state);
+        let inner = self.inner(element, &element.children, state);
         if inner.is_empty() {
             return inner;
         }
@@ -331,12 +342,14 @@ impl Making<'_> {
         }
         state.set(&item, Variable::Any);
         let variable = self.variable(&item);
-        let mut inner = self.steps(&element.children, state);
+        let mut inner = self.inner(element, &element.children, state);
         if inner.is_empty() {
             return inner;
         }
         for (key, is_included) in [("include", true), ("exclude", false)] {
-            let Some(pattern) = element.attribute(key).filter(|pattern| !pattern.is_empty()) else { continue };
+            let Some(pattern) = element.attribute(key).filter(|pattern| !pattern.is_empty()) else {
+                continue;
+            };
             match condition_of_pattern(&variable, pattern) {
                 Some(condition) => {
                     let condition = if is_included { condition } else { format!("not {condition}") };
@@ -345,7 +358,10 @@ impl Making<'_> {
                 }
                 None => self.tell(
                     element,
-                    format!("left out items: {key} {:?} has no counterpart, so all are taken", shown(pattern)),
+                    format!(
+                        "left out items: {key} {:?} has no counterpart, so all are taken",
+                        shown(pattern)
+                    ),
                     true,
                 ),
             }
@@ -415,7 +431,7 @@ impl Making<'_> {
     fn change_type(&mut self, element: &Element, state: &mut State) {
         self.known(element, &["new_type", "host", "port", "server_type", "store", "restore", "bidi"]);
         let of = |name: &str| element.attribute(name).unwrap_or_default().trim();
-        state.kind = of("new_type").to_owned();
+        state.is_kept = of("store") == "true";
         let has_variable = of("host").contains("%%") || of("port").contains("%%");
         match server(of("host"), of("port"), of("server_type")) {
             Some((server, _)) if !has_variable => state.base = Some(server),
@@ -439,6 +455,11 @@ impl Making<'_> {
         }
         vec![end()]
     }
+}
+
+/// Closes a WebSocket.
+pub(super) fn close() -> Step {
+    Step::Other(Map::from([("ws close", 1000u64)]))
 }
 
 /// Ends the session.

@@ -4,7 +4,7 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 
 use super::answer::Kind;
 use super::http::Common;
-use super::steps::State;
+use super::steps::{State, close};
 use super::text::Place;
 use super::{Making, Server, shown};
 use crate::xml::Element;
@@ -37,10 +37,12 @@ impl Making<'_> {
                     step.insert("headers", Map::from([("Origin", origin)]));
                 }
                 if let Some(names) = of("subprotocols") {
-                    let names: Vec<Value> = names.split(',').map(|name| verbatim(name.trim()).into()).collect();
+                    let names: Vec<Value> =
+                        names.split(',').map(|name| verbatim(name.trim()).into()).collect();
                     step.insert("subprotocol", Value::List(names));
                 }
-                state.is_open = true;
+                let mut steps = self.left(element, state);
+                state.open = Some(state.base.clone());
                 let mut answer = self.answer(request, Kind::Http, state);
                 if !answer.extract.is_empty() {
                     step.insert("extract", std::mem::take(&mut answer.extract));
@@ -50,9 +52,10 @@ impl Making<'_> {
                     step.insert("check", check);
                 }
                 tag(&mut step, common);
-                Some(answer.around(Step::Other(step), self))
+                steps.extend(answer.around(Step::Other(step), self));
+                Some(steps)
             }
-            "message" if !state.is_open => {
+            "message" if state.open.is_none() => {
                 self.tell(element, "sent a message, but no connect stands before it", true);
                 None
             }
@@ -67,7 +70,11 @@ impl Making<'_> {
                 let mut answer = self.answer(request, Kind::Message, state);
                 if of("ack") == Some("no_ack") {
                     if !answer.extract.is_empty() || !answer.check.is_empty() {
-                        self.tell(element, "looked for something in an answer that it does not wait for", false);
+                        self.tell(
+                            element,
+                            "looked for something in an answer that it does not wait for",
+                            false,
+                        );
                     }
                 } else {
                     let check = answer.checks();
@@ -79,11 +86,7 @@ impl Making<'_> {
                 tag(&mut step, common);
                 Some(answer.around(Step::Other(step), self))
             }
-            "close" if state.is_open => {
-                state.is_open = false;
-                step.insert("ws close", 1000u64);
-                Some(vec![Step::Other(step)])
-            }
+            "close" if state.open.take().is_some() => Some(vec![close()]),
             "close" => {
                 self.tell(element, "closed a WebSocket, but no connect stands before it", false);
                 None
@@ -93,6 +96,18 @@ impl Making<'_> {
                 None
             }
         }
+    }
+
+    /// Leaves a WebSocket that is open where a request is to go.
+    pub(super) fn left(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
+        if state.open.as_ref() != Some(&state.base) {
+            return Vec::new();
+        }
+        state.open = None;
+        if state.is_kept {
+            self.tell(element, "kept the WebSocket open meanwhile: it is closed before this request", false);
+        }
+        vec![close()]
     }
 }
 
