@@ -19,7 +19,7 @@ mod websocket;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use tidemark_scenario::source::{Map, Scenario, Session, Step, System, Value, verbatim};
+use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
 use self::options::Options;
 use self::sources::Sources;
@@ -32,7 +32,9 @@ use crate::xml::Element;
 use crate::{FILE_BYTES_MAX, Imported, xml};
 
 /// Most requests that become steps.
-const REQUESTS_MAX: usize = 5_000;
+const REQUESTS_MAX: usize = 2_000;
+/// Most text of all requests, bytes.
+const BYTES_MAX: usize = 1 << 20;
 /// Longest text that is shown, characters.
 const SHOWN_MAX: usize = 80;
 
@@ -45,10 +47,15 @@ pub(crate) fn scenario(file: &Path, text: &str) -> Result<Imported, ImportError>
     if has_marks(text) {
         return Err(cannot("it has characters for private use (U+F0000 to U+FFFFF): remove them".into()));
     }
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let open = |name: &str| -> Result<String, String> {
-        let path = folder.join(name);
-        crate::read(&path).map_err(|error| error.to_string())
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let open = |name: &str| {
+        let beside = |path: &Path| path.canonicalize().ok();
+        let path = beside(&folder.join(name));
+        // a plan of somebody else's must not read what it likes
+        match path.filter(|path| beside(folder).is_some_and(|folder| path.starts_with(folder))) {
+            Some(path) => crate::read(&path).map_err(|error| error.to_string()),
+            None => Err(format!("{name:?} is not a file beside the plan")),
+        }
     };
     let root = xml::parse_with(text, &open).map_err(cannot)?;
     if root.name != "tsung" {
@@ -121,6 +128,7 @@ struct Making<'p> {
     database: Option<String>,
     has_http: bool,
     requests: usize,
+    bytes: usize,
     /// Elements that were told as unknown, by their place in memory.
     unknown: HashSet<usize>,
 }
@@ -143,6 +151,7 @@ impl<'p> Making<'p> {
             database: None,
             has_http: false,
             requests: 0,
+            bytes: 0,
             unknown: HashSet::new(),
         }
     }
@@ -194,12 +203,9 @@ impl<'p> Making<'p> {
                     "begun users: no arrivals of it can be read, one user stands in their place".into(),
                     true,
                 );
-                crate::closed("0s".into(), "30s".into())
+                Load { users: Some(1u64.into()), hold: Some("30s".into()), ..Load::default() }
             }
         };
-        if load.users.is_some() {
-            self.settings.map.insert_with_comment("replaced with --set users=100", "users", 1u64);
-        }
         if let Some(timeout) = self.options.connect_timeout.take() {
             limits.insert("connect timeout", timeout);
         }
@@ -416,7 +422,9 @@ impl<'p> Making<'p> {
 
     /// A name for a variable of our own.
     fn own_variable(&mut self, wanted: &str) -> String {
-        let is_taken = |name: &str| self.names.values().any(|known| known == name);
+        let is_taken = |name: &str| {
+            self.names.values().any(|known| known == name) || self.settings.map.get(name).is_some()
+        };
         let name = crate::names::free(&name_of(wanted), &format!("{}_2", name_of(wanted)), is_taken);
         self.names.insert(format!("\0{name}"), name.clone());
         name

@@ -3,14 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
+use tidemark_scenario::Secrets;
 use tidemark_scenario::source::{Map, Request, Scalar, Step, Value, method_as_sent, verbatim};
 use url::form_urlencoded;
 
 use super::answer::Kind;
 use super::sources::Contents;
 use super::steps::State;
-use super::text::{Place, Text};
-use super::{Making, REQUESTS_MAX, Server, server, shown};
+use super::text::{Hole, Place, Text};
+use super::{BYTES_MAX, Making, REQUESTS_MAX, Server, server, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
 use crate::xml::Element;
@@ -52,6 +53,11 @@ impl Making<'_> {
         }
         if self.requests >= REQUESTS_MAX {
             self.tell(element, format!("been sent: it is beyond {REQUESTS_MAX} requests"), true);
+            return Vec::new();
+        }
+        self.bytes += size(element);
+        if self.bytes > BYTES_MAX {
+            self.tell(element, format!("been sent: it is beyond {BYTES_MAX} bytes of all requests"), true);
             return Vec::new();
         }
         let Some(child) = asked else {
@@ -318,16 +324,8 @@ impl Making<'_> {
                 }
             } else if let Some(json) = text.literal().filter(|_| kind == JSON).and_then(parsed) {
                 (made.json, usual) = (Some(self.json(&json, "value")), JSON);
-            } else if text.literal().is_some_and(has_secret) {
-                let setting = self.secret("body");
-                self.tell(
-                    element,
-                    format!("sent a body with a secret in it: the setting {setting} stands for all of it"),
-                    true,
-                );
-                made.body = Some(format!("${{{setting}}}").into());
             } else {
-                made.body = Some(text.write(Place::Raw).into());
+                made.body = Some(self.open(element, &text).into());
             }
         }
         let content_type = content_type.write(Place::Raw);
@@ -336,6 +334,46 @@ impl Making<'_> {
         if !has_own && content_type != usual && !content_type.is_empty() {
             made.headers.insert("Content-Type", content_type);
         }
+    }
+
+    /// A text as it is sent, with settings for the secrets in it.
+    pub(super) fn open(&mut self, element: &Element, text: &Text) -> String {
+        let text = self.without_secrets(text);
+        let out = text.write(Place::Raw);
+        if Secrets::default().masked(&out) == out {
+            return out;
+        }
+        let setting = self.secret("body");
+        let would = format!("sent a text with a secret in it: the setting {setting} stands for all of it");
+        self.tell(element, would, true);
+        format!("${{{setting}}}")
+    }
+
+    /// `<password>…</password>` and `"password": "…"` with settings in place of the values.
+    fn without_secrets(&mut self, text: &Text) -> Text {
+        let mut out = text.without_text();
+        let mut rest = text.marked.as_str();
+        while let Some(at) = rest.find(['>', ':']) {
+            let (before, behind) = rest.split_at(at);
+            let value = value_behind(before, behind).filter(|(name, _, value)| {
+                !value.is_empty() && text.is_text(value) && is_hidden(name, value)
+            });
+            match value {
+                Some((name, from, value)) => {
+                    out.push(before);
+                    out.push(&behind[..from]);
+                    let expression = self.secret(&name);
+                    out.push_hole(Hole { expression, is_plain: false });
+                    rest = &behind[from + value.len()..];
+                }
+                None => {
+                    out.push(&rest[..=at]);
+                    rest = &rest[at + 1..];
+                }
+            }
+        }
+        out.push(rest);
+        out
     }
 
     /// Fields of a form, where they are sent just so.
@@ -385,6 +423,27 @@ impl Making<'_> {
             }
         }
     }
+}
+
+/// The value behind `<name>` or `"name":`, where it begins behind the mark, and its name.
+fn value_behind<'t>(before: &str, behind: &'t str) -> Option<(String, usize, &'t str)> {
+    if behind.starts_with('>') {
+        let tag = before.rsplit('<').next()?.split_whitespace().next()?;
+        let name = tag.rsplit(':').next()?;
+        let end = behind.find("</")?;
+        let value = behind.get(1..end)?;
+        return (!value.contains('<') && !name.is_empty()).then(|| (name.to_owned(), 1, value));
+    }
+    let name = before.trim_end().strip_suffix('"')?.rsplit('"').next()?;
+    let from = behind.find('"').filter(|from| behind[1..*from].trim().is_empty())? + 1;
+    let end = behind[from..].find('"')?;
+    Some((name.to_owned(), from, &behind[from..from + end]))
+}
+
+/// How much a request says, bytes.
+fn size(element: &Element) -> usize {
+    let attributes: usize = element.attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+    attributes + element.text.len() + element.children.iter().map(size).sum::<usize>()
 }
 
 /// JSON that can be written again with the same meaning.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidemark_scenario::source::{Load, Map, Phase};
 use tidemark_scenario::units::{Rate, Time};
 
-use super::{Chosen, Making};
+use super::{Chosen, Making, shown};
 use crate::xml::Element;
 
 /// Most phases of a load.
@@ -124,7 +124,11 @@ impl Making<'_> {
     }
 
     fn users(&mut self, users: &Element, phase: &mut Arrivals) {
-        self.known(users, &["interarrival", "arrivalrate", "unit", "maxnumber"]);
+        self.known(users, &["interarrival", "arrivalrate", "unit", "maxnumber", "start_time"]);
+        if let Some(at) = users.attribute("start_time") {
+            let would = format!("begun its users at {}: they arrive from the phase's begin", shown(at));
+            self.tell(users, would, false);
+        }
         let unit = unit(users);
         let number = |name: &str| {
             let number = users.attribute(name)?.trim().parse::<f64>().ok();

@@ -5,6 +5,7 @@ use tidemark_scenario::source::{Feeder, Map, Step, Value, verbatim};
 use super::steps::{State, Variable};
 use super::text::Place;
 use super::{Making, read_file, shown};
+use crate::har::hidden::is_hidden;
 use crate::names::name_of;
 use crate::xml::Element;
 
@@ -121,7 +122,14 @@ impl Making<'_> {
                 let length = whole("length", 20).filter(|length| (1..=1 << 20).contains(length));
                 length.map(|length| format!("${{random_text({length})}}").into())
             }
-            "value" => Some(verbatim(element.attribute("value").unwrap_or_default()).into()),
+            "value" => {
+                let value = element.attribute("value").unwrap_or_default();
+                let secret = variables.first().filter(|name| !value.is_empty() && is_hidden(name, value));
+                Some(match secret {
+                    Some(name) => format!("${{{}}}", self.secret(name)).into(),
+                    None => verbatim(value).into(),
+                })
+            }
             "server" => {
                 let host = self.server.as_ref().map_or(String::new(), |server| server.host.clone());
                 let (host, port) = host.rsplit_once(':').unwrap_or((&host, "80"));
@@ -267,7 +275,9 @@ impl Making<'_> {
         let is_taken = |name: &str| {
             feeders.iter().any(|(known, _)| known == name) || self.settings.map.get(name).is_some()
         };
-        crate::names::free(&wanted, &format!("{wanted}_random"), is_taken)
+        let name = crate::names::free(&wanted, &format!("{wanted}_random"), is_taken);
+        self.names.insert(format!("\0feeder {name}"), name.clone());
+        name
     }
 
     /// The path of a file, and how many cells a line has; none where it cannot be read here as Tsung does.

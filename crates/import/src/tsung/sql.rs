@@ -35,7 +35,7 @@ impl Making<'_> {
         element.children.iter().for_each(|child| self.unknown(child, false));
         match element.attribute("type").unwrap_or_default() {
             "connect" => {
-                self.connect(element, common);
+                self.connect(element, common, state);
                 Some(Vec::new())
             }
             "authenticate" => {
@@ -58,12 +58,12 @@ impl Making<'_> {
     }
 
     /// Connections are kept for all users, and made with the credentials of the URL.
-    fn connect(&mut self, element: &Element, common: &Common) {
+    fn connect(&mut self, element: &Element, common: &Common, state: &State) {
         let of = |name: &str| element.attribute(name).unwrap_or_default().trim();
         if common.subst && (of("username").contains("%%") || of("database").contains("%%")) {
             return self.tell(element, "connected as the user, or to the database, of a variable", true);
         }
-        let Some(server) = self.server.clone() else { return };
+        let Some(server) = state.base.clone() else { return };
         let host = if server.host.contains(':') { server.host } else { format!("{}:{}", server.host, 5432) };
         let encode = |text: &str| {
             percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()

@@ -10,8 +10,8 @@ use super::text::quoted;
 use super::{Making, Server, nested, server, shown};
 use crate::xml::Element;
 
-/// Most steps inside each other.
-const DEPTH_MAX: usize = 16;
+/// Most steps inside each other: each is up to four levels of the scenario, which has 64.
+const DEPTH_MAX: usize = 10;
 /// Most groups inside each other, as of the scenario language.
 const GROUPS_MAX: usize = 4;
 /// How often a loop is done at most, where the plan does not say.

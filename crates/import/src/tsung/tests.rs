@@ -501,6 +501,24 @@ fn headers_credentials_and_cookies_are_sent() {
   form: {user: ann, password: "${password}"}
 "#
     );
+    let made = steps(
+        "<setdynvars sourcetype=\"value\" value=\"sesame-2\"><var name=\"user_password\"/></setdynvars>\
+         <setdynvars sourcetype=\"value\" value=\"ann\"><var name=\"u\"/></setdynvars>\
+         <request subst=\"true\"><http url=\"/x\" method=\"POST\" content_type=\"text/xml\" contents=\"&lt;a:password t='1'&gt;sesame&lt;/a:password&gt;&lt;u&gt;%%_u%%&lt;/u&gt;\"/></request>\
+         <request subst=\"true\"><http url=\"/y\" method=\"POST\" content_type=\"application/json\" contents=\"{&quot;u&quot;: &quot;%%_u%%&quot;, &quot;password&quot; : &quot;sesame&quot;}\"/></request>",
+    );
+    assert_eq!(
+        made,
+        r#"- set: {user_password: "${user_password_setting}"}
+- set: {u: ann}
+- POST: /x
+  headers: {Content-Type: text/xml}
+  body: <a:password t='1'>${password}</a:password><u>${u}</u>
+- POST: /y
+  headers: {Content-Type: application/json}
+  body: '{"u": "${u}", "password" : "${password}"}'
+"#
+    );
     for secret in ["abcdef123", "sesame", "0123456789"] {
         assert!(!yaml.contains(secret), "{yaml}");
     }
@@ -611,8 +629,12 @@ fn entities_may_be_files_beside_the_plan() {
     let (yaml, told) = made_in(folder.path(), &text);
     assert_eq!(told, []);
     assert_eq!(of_sessions(&yaml), "- GET: /v1/login\n- GET: /v1/a\n");
-    let error = scenario(&folder.path().join("p.xml"), &text.replace("login.xml", "none.xml")).unwrap_err();
-    assert!(error.to_string().contains("line 9: the entity &login; cannot read "), "{error}");
+    for elsewhere in ["none.xml", "../login.xml", "/etc/hostname"] {
+        let error =
+            scenario(&folder.path().join("p.xml"), &text.replace("login.xml", elsewhere)).unwrap_err();
+        let says = format!("line 9: the entity &login; \"{elsewhere}\" is not a file beside the plan");
+        assert!(error.to_string().contains(&says), "{error}");
+    }
 }
 
 /// A plan with nearly all there is.

@@ -33,6 +33,11 @@ pub(super) enum Place {
 }
 
 impl Text {
+    /// One with the same holes, and nothing in it yet.
+    pub(super) fn without_text(&self) -> Text {
+        Text { marked: String::new(), holes: self.holes.clone() }
+    }
+
     pub(super) fn push(&mut self, text: &str) {
         self.marked.push_str(text);
     }

@@ -60,7 +60,8 @@ impl Making<'_> {
                 None
             }
             "message" => {
-                let text = self.text(element, element.text.trim(), common.subst, state).write(Place::Raw);
+                let text = self.text(element, element.text.trim(), common.subst, state);
+                let text = self.open(element, &text);
                 // what is not said goes as a binary message
                 if of("frame") == Some("text") {
                     step.insert("ws send", Map::from([("text", text)]));
