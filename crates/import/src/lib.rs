@@ -20,6 +20,8 @@ mod error;
 mod foreign;
 mod form;
 mod har;
+mod jmeter;
+mod left_out;
 mod list;
 mod names;
 mod openapi;
@@ -41,6 +43,7 @@ use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 pub use error::ImportError;
 pub use foreign::of_file;
+pub use left_out::LeftOut;
 pub use list::{Defaults, List, list, list_of};
 pub use page::OF_CURL;
 pub use reach::{Reach, TlsReach};
@@ -63,11 +66,15 @@ pub struct Imported {
     pub scenario: Scenario,
     /// What of it is not in the scenario, for the person who asked; empty where all is.
     pub remark: String,
+    /// What of a plan of another load tool has no counterpart; empty elsewhere.
+    pub left_out: Vec<LeftOut>,
+    /// Secrets that stand in the plan itself, by the settings that stand for them.
+    pub given: Vec<(String, String)>,
 }
 
 impl From<Scenario> for Imported {
     fn from(scenario: Scenario) -> Imported {
-        Imported { scenario, remark: String::new() }
+        Imported { scenario, remark: String::new(), left_out: Vec::new(), given: Vec::new() }
     }
 }
 
