@@ -26,7 +26,7 @@ use tidemark_scenario::source::{Defaults, Feeder, Map, Named, Scenario, Session,
 use self::group::{Group, GroupLoad};
 use self::include::Documents;
 use self::tree::Node;
-use self::value::{Holds, Variable};
+use self::value::Variable;
 use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::Settings;
@@ -50,6 +50,8 @@ pub(super) struct Plan<'p> {
     pub(super) text: &'p str,
     /// Where the files lie that it names.
     pub(super) folder: &'p Path,
+    /// What stands before their names in the scenario, which may lie elsewhere.
+    pub(super) prefix: &'p str,
     /// `-J name=value`.
     pub(super) properties: &'p [(String, String)],
 }

@@ -178,7 +178,7 @@ impl<'a> Making<'a> {
         Some(line.trim_start_matches('\u{feff}').trim_end().to_owned())
     }
 
-    /// A file of the plan that is there, as the scenario names it: relative to the plan's folder.
+    /// A file of the plan that is there, relative to the plan's folder.
     pub(super) fn file_beside(&self, file: &str) -> Option<String> {
         let there = |file: &str| self.plan.folder.join(file).is_file();
         let relative = below(file).filter(|file| there(file));
@@ -187,6 +187,11 @@ impl<'a> Making<'a> {
             let name = file.trim().rsplit(['/', '\\']).next().unwrap_or_default();
             below(name).filter(|name| there(name))
         })
+    }
+
+    /// The same as the scenario names it, which may lie elsewhere.
+    pub(super) fn named_file(&self, file: &str) -> String {
+        tidemark_scenario::source::verbatim(&format!("{}{file}", self.plan.prefix))
     }
 
     fn data_set(&mut self, node: &'a Node<'a>) -> Vec<Step> {
@@ -245,7 +250,7 @@ impl<'a> Making<'a> {
             let comment = format!("in place of the plan's {}", super::shown(written));
             return Feeder { comment, rows: vec![row.into()], ..Feeder::default() };
         };
-        let mut feeder = Feeder { file: Some(file.into()), ..Feeder::default() };
+        let mut feeder = Feeder { file: Some(self.named_file(&file).into()), ..Feeder::default() };
         if delimiter != "," {
             let named = if delimiter == "\t" { "tab" } else { &delimiter };
             feeder.other.insert("delimiter", named);
@@ -396,7 +401,7 @@ impl<'a> Making<'a> {
         let key = format!("lines {path}");
         if !self.known_feeders.contains_key(&key) {
             let name = self.own_name("lines");
-            let mut feeder = Feeder { file: Some(path.into()), ..Feeder::default() };
+            let mut feeder = Feeder { file: Some(self.named_file(&path).into()), ..Feeder::default() };
             feeder.other.insert("header", Value::List(vec![Value::Scalar(Scalar::from("line"))]));
             // a sign that no text has
             feeder.other.insert("delimiter", "\u{1f}");
@@ -417,7 +422,7 @@ impl<'a> Making<'a> {
         if !self.known_feeders.contains_key(&key) {
             let name = self.own_name("cells");
             let columns = (0..count).map(|at| Value::from(format!("{name}_{at}"))).collect();
-            let mut feeder = Feeder { file: Some(path.into()), ..Feeder::default() };
+            let mut feeder = Feeder { file: Some(self.named_file(&path).into()), ..Feeder::default() };
             feeder.other.insert("header", Value::List(columns));
             self.feeders.push((name.clone(), feeder));
             self.known_feeders.insert(key.clone(), name.clone());

@@ -25,7 +25,7 @@ impl Making<'_> {
             return None;
         }
         let raw = |at: usize| arguments.get(at).map(|text| text.trim()).unwrap_or_default();
-        let mut argument = |making: &mut Self, at: usize| making.expression_at(raw(at), node, depth + 1);
+        let argument = |making: &mut Self, at: usize| making.expression_at(raw(at), node, depth + 1);
         // what is also put into a variable: the last argument
         let stores_at = match function {
             "Random" | "RandomString" | "base64Encode" | "base64Decode" | "changeCase" => Some(2),
@@ -156,7 +156,7 @@ impl Making<'_> {
             "TestPlanName" => Expr::literal(&self.plan_name.clone()),
             "FileToString" => {
                 let file = self.known(raw(0), node)?;
-                Expr::computed(format!("file({})", quoted(&self.file_beside(&file)?)))
+                Expr::computed(format!("file({})", quoted(&self.named_file(&self.file_beside(&file)?))))
             }
             "StringFromFile" => {
                 let file = self.known(raw(0), node)?;

@@ -458,7 +458,7 @@ impl<'a> Making<'a> {
             if !has_type && !kind.is_empty() {
                 request.headers.insert("Content-Type", verbatim(kind));
             }
-            request.other.insert("body", Map::from([("file", path)]));
+            request.other.insert("body", Map::from([("file", self.named_file(&path))]));
             return;
         }
         if is_parts {
@@ -507,7 +507,7 @@ impl<'a> Making<'a> {
                 self.leave_out_request(node, &format!("sent the file {}, which is not in the plan's folder", super::shown(text("File.path"))));
                 continue;
             };
-            let mut part = Map::from([("file", path)]);
+            let mut part = Map::from([("file", self.named_file(&path))]);
             if !text("File.mimetype").is_empty() {
                 part.insert("type", verbatim(text("File.mimetype")));
             }
