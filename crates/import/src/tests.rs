@@ -246,7 +246,6 @@ proptest! {
             Kind::Recording => har::scenario("x", &text, &[]),
             Kind::Json => openapi::scenario("x", &json("x", &text)?),
             Kind::Yaml => openapi::scenario("x", &yaml("x", &text)?),
-            Kind::Tsung => tsung::scenario(Path::new("x"), &text),
         });
     }
 }

@@ -35,39 +35,53 @@ use crate::{FILE_BYTES_MAX, Imported, xml};
 const REQUESTS_MAX: usize = 2_000;
 /// Most text of all requests, bytes.
 const BYTES_MAX: usize = 1 << 20;
+/// Most parts that an error tells.
+const SHOWN_PARTS_MAX: usize = 10;
 /// Longest text that is shown, characters.
 const SHOWN_MAX: usize = 80;
 
-/// The scenario of a plan. `file` is what messages call it, and where the files lie that it names.
+/// A plan, and where it lies.
+pub(crate) struct Plan<'p> {
+    /// What messages call it.
+    pub(crate) name: &'p str,
+    pub(crate) text: &'p str,
+    /// Where the files lie that it names.
+    pub(crate) folder: &'p Path,
+    /// What stands before their names in the scenario, which may lie elsewhere.
+    pub(crate) prefix: &'p str,
+}
+
+/// The scenario of a plan.
 ///
 /// # Errors
 /// Where it is no plan, or has nothing that can be driven.
-pub(crate) fn scenario(file: &Path, text: &str) -> Result<Imported, ImportError> {
-    let cannot = |reason: String| ImportError::new(format!("{}: {reason}", file.display()));
-    if has_marks(text) {
+pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
+    let cannot = |reason: String| ImportError::new(format!("{}: {reason}", plan.name));
+    if has_marks(plan.text) {
         return Err(cannot("it has characters for private use (U+F0000 to U+FFFFF): remove them".into()));
     }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let open = |name: &str| {
         let beside = |path: &Path| path.canonicalize().ok();
-        let path = beside(&folder.join(name));
+        let path = beside(&plan.folder.join(name));
         // a plan of somebody else's must not read what it likes
-        match path.filter(|path| beside(folder).is_some_and(|folder| path.starts_with(folder))) {
+        match path.filter(|path| beside(plan.folder).is_some_and(|folder| path.starts_with(folder))) {
             Some(path) => crate::read(&path).map_err(|error| error.to_string()),
             None => Err(format!("{name:?} is not a file beside the plan")),
         }
     };
-    let root = xml::parse_with(text, &open).map_err(cannot)?;
+    let root = xml::parse_with(plan.text, &open).map_err(cannot)?;
     if root.name != "tsung" {
         return Err(cannot(format!("line {}: <{}> is not a plan of Tsung", root.line, root.name)));
     }
-    let mut making = Making::new(folder, &root);
+    let mut making = Making::new(plan, &root);
     let scenario = making.plan(&root);
     making.audit(&root);
+    let Making { left_out, given, .. } = making;
     match scenario {
-        Some(scenario) => Ok(Imported { left_out: making.left_out, ..Imported::from(scenario) }),
+        Some(scenario) => Ok(Imported { left_out, given, ..Imported::from(scenario) }),
         None => {
-            let told: Vec<String> = making.left_out.iter().take(10).map(|one| format!("\n  {one}")).collect();
+            let told: Vec<String> =
+                left_out.iter().take(SHOWN_PARTS_MAX).map(|one| format!("\n  {one}")).collect();
             Err(cannot(format!("nothing of it can be driven here:{}", told.concat())))
         }
     }
@@ -114,7 +128,9 @@ struct Chosen {
 
 /// What is made on the way.
 struct Making<'p> {
-    folder: &'p Path,
+    file: &'p Plan<'p>,
+    /// Secrets of the plan, by the settings that stand for them.
+    given: Vec<(String, String)>,
     left_out: Vec<LeftOut>,
     settings: Settings,
     /// What the plan's variables are called here.
@@ -134,12 +150,13 @@ struct Making<'p> {
 }
 
 impl<'p> Making<'p> {
-    fn new(folder: &'p Path, root: &Element) -> Making<'p> {
+    fn new(file: &'p Plan<'p>, root: &Element) -> Making<'p> {
         let mut names = HashMap::new();
         let mut taken = HashSet::new();
         name_variables(root, &mut names, &mut taken);
         Making {
-            folder,
+            file,
+            given: Vec::new(),
             left_out: Vec::new(),
             settings: Settings::default(),
             names,
@@ -487,14 +504,19 @@ impl<'p> Making<'p> {
         self.settings.named(format!("code {code}"), &wanted, &format!("{wanted}_value"), &comment, "FILL-IN")
     }
 
-    /// A setting for a secret of the plan, which is not copied.
-    fn secret(&mut self, name: &str) -> String {
+    /// A setting for a secret of the plan, which is not copied: one for each value.
+    fn secret(&mut self, name: &str, value: &str) -> String {
         let comment = "a secret, not copied from the plan: set this variable, or give --set";
         let begin: String = name_of(name).chars().take(30).collect();
         let other = format!("{begin}_secret");
         let is_known = tidemark_scenario::secrets::is_secret_name(&begin);
         let wanted = self.free_of_variables(if is_known { &begin } else { &other });
-        self.settings.secret(format!("secret {}", name.to_lowercase()), &wanted, &other, comment)
+        let what = format!("secret {} {value}", name.to_lowercase());
+        let setting = self.settings.secret(what, &wanted, &other, comment);
+        if !self.given.iter().any(|(known, _)| *known == setting) {
+            self.given.push((setting.clone(), value.to_owned()));
+        }
+        setting
     }
 
     /// A name that no variable has.
@@ -588,9 +610,12 @@ fn nested(steps: Vec<Step>) -> Value {
 /// A file that the plan names, of a bounded size.
 fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
     // Tsung looks from where it is started, which is often where the plan lies
-    let beside = making.folder.join(name);
+    let beside = making.file.folder.join(name);
     let (path, ours) = if beside.is_file() {
-        (beside, name.to_owned())
+        {
+            let is_absolute = Path::new(name).is_absolute();
+            (beside, if is_absolute { name.to_owned() } else { format!("{}{name}", making.file.prefix) })
+        }
     } else {
         let path = Path::new(name);
         if !path.is_file() || std::fs::metadata(path).ok()?.len() > FILE_BYTES_MAX {

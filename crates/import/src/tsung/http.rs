@@ -11,7 +11,7 @@ use super::answer::Kind;
 use super::sources::Contents;
 use super::steps::State;
 use super::text::{Hole, Place, Text};
-use super::{BYTES_MAX, Making, REQUESTS_MAX, Server, server, shown};
+use super::{BYTES_MAX, Making, REQUESTS_MAX, server, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
 use crate::xml::Element;
@@ -170,13 +170,15 @@ impl Making<'_> {
         let begins_with_hole = !rest.is_empty()
             && !rest.starts_with('/')
             && url.write_part(&rest, Place::Path).starts_with("${");
-        let slash = if rest.starts_with('/') || begins_with_hole { "" } else { "/" };
-        let path = format!("{slash}{}", self.queried(&rest, &url));
         let origin = match &state.base {
-            base if *base == self.server => String::new(),
-            Some(Server { .. }) => verbatim(&state.base.as_ref().map(Server::origin).unwrap_or_default()),
-            None => String::new(),
+            Some(server) if state.base != self.server => verbatim(&server.origin()),
+            _ => String::new(),
         };
+        let needs_slash = !rest.starts_with('/') && !(begins_with_hole && origin.is_empty());
+        if begins_with_hole && needs_slash {
+            self.tell(element, "been sent to a path, or a host, that only a variable has", true);
+        }
+        let path = format!("{}{}", if needs_slash { "/" } else { "" }, self.queried(&rest, &url));
         Some(format!("{origin}{path}"))
     }
 
@@ -196,7 +198,8 @@ impl Making<'_> {
             let (name_only, value_only) = (decoded(name), decoded(value));
             let is_text = text.is_text(name) && text.is_text(value);
             if is_text && !value_only.is_empty() && is_hidden(&name_only, &value_only) {
-                let setting = self.secret(&name_only);
+                let setting = self.secret(&name_only, &value_only);
+                // behind the `=` of a query it is encoded anyway
                 let hole = match place {
                     Place::Path => format!("${{{setting}}}"),
                     Place::Raw => format!("${{url({setting})}}"),
@@ -219,10 +222,12 @@ impl Making<'_> {
                         (of("name").trim(), self.text(child, of("value"), common.subst, state));
                     let value = match (child.attribute("encoding"), value.literal()) {
                         (None, Some(text)) if is_secret_name(name) || has_secret(text) => {
-                            format!("${{{}}}", self.secret(name))
+                            let text = text.to_owned();
+                            format!("${{{}}}", self.secret(name, &text))
                         }
-                        (Some("base64"), Some(_)) if is_secret_name(name) => {
-                            format!("${{{}}}", self.secret(name))
+                        (Some("base64"), Some(text)) if is_secret_name(name) => {
+                            let text = STANDARD.encode(text);
+                            format!("${{{}}}", self.secret(name, &text))
                         }
                         (Some("base64"), Some(text)) => verbatim(&STANDARD.encode(text)),
                         (Some("base64"), None) => format!("${{base64({})}}", value.expression()),
@@ -250,7 +255,7 @@ impl Making<'_> {
                     let value = self.text(child, of("value"), common.subst, state);
                     let value = match value.literal() {
                         Some(text) if is_hidden(of("key"), text) => {
-                            format!("${{{}}}", self.secret(of("key")))
+                            format!("${{{}}}", self.secret(of("key"), text))
                         }
                         _ => value.write(Place::Raw),
                     };
@@ -280,7 +285,7 @@ impl Making<'_> {
         let user = self.text(element, of("userid"), common.subst, state).write(Place::Raw);
         let password = self.text(element, of("passwd"), common.subst, state);
         let password = match password.literal() {
-            Some(_) => format!("${{{}}}", self.secret("password")),
+            Some(text) => format!("${{{}}}", self.secret("password", text)),
             None => password.write(Place::Raw),
         };
         let basic = Map::from([("user", user), ("password", password)]);
@@ -343,9 +348,9 @@ impl Making<'_> {
         if Secrets::default().masked(&out) == out {
             return out;
         }
-        let setting = self.secret("body");
+        let setting = self.secret("body", text.literal().unwrap_or_default());
         let would = format!("sent a text with a secret in it: the setting {setting} stands for all of it");
-        self.tell(element, would, true);
+        self.tell(element, would, text.literal().is_none());
         format!("${{{setting}}}")
     }
 
@@ -362,7 +367,7 @@ impl Making<'_> {
                 Some((name, from, value)) => {
                     out.push(before);
                     out.push(&behind[..from]);
-                    let expression = self.secret(&name);
+                    let expression = self.secret(&name, value);
                     out.push_hole(Hole { expression, is_plain: false });
                     rest = &behind[from + value.len()..];
                 }
@@ -394,7 +399,7 @@ impl Making<'_> {
                 return None;
             }
             let value = if is_text && !value_only.is_empty() && is_hidden(&name_only, &value_only) {
-                format!("${{{}}}", self.secret(&name_only))
+                format!("${{{}}}", self.secret(&name_only, &value_only))
             } else if is_text {
                 verbatim(&value_only)
             } else {
@@ -411,7 +416,7 @@ impl Making<'_> {
             Json::Null => Value::default(),
             Json::Bool(value) => (*value).into(),
             Json::Number(number) => Scalar::unquoted(&number.to_string()).into(),
-            Json::String(text) if is_hidden(name, text) => format!("${{{}}}", self.secret(name)).into(),
+            Json::String(text) if is_hidden(name, text) => format!("${{{}}}", self.secret(name, text)).into(),
             Json::String(text) => verbatim(text).into(),
             Json::Array(items) => items.iter().map(|item| self.json(item, name)).collect::<Vec<_>>().into(),
             Json::Object(members) => {

@@ -126,7 +126,7 @@ impl Making<'_> {
                 let value = element.attribute("value").unwrap_or_default();
                 let secret = variables.first().filter(|name| !value.is_empty() && is_hidden(name, value));
                 Some(match secret {
-                    Some(name) => format!("${{{}}}", self.secret(name)).into(),
+                    Some(name) => format!("${{{}}}", self.secret(name, value)).into(),
                     None => verbatim(value).into(),
                 })
             }

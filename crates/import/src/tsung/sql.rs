@@ -39,11 +39,16 @@ impl Making<'_> {
                 Some(Vec::new())
             }
             "authenticate" => {
-                let password = element.attribute("password").is_some_and(|password| !password.is_empty());
-                if password && let Some(database) = self.database.clone() {
-                    let setting = self.secret("password");
-                    if let Some((user, rest)) = database.split_once('@') {
-                        self.database = Some(format!("{user}:${{{setting}}}@{rest}"));
+                let password = element.attribute("password").filter(|password| !password.is_empty());
+                if let Some(password) = password
+                    && let Some(database) = self.database.clone()
+                    && let Some((user, rest)) = database.split_once('@')
+                {
+                    let hole = format!(":${{{}}}", self.secret("password", password));
+                    if !user.contains(":$") {
+                        self.database = Some(format!("{user}{hole}@{rest}"));
+                    } else if !user.ends_with(&hole) {
+                        self.tell(element, "connected with another password than the first connection", true);
                     }
                 }
                 Some(Vec::new())

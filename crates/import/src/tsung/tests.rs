@@ -28,9 +28,13 @@ fn plan(steps: &str) -> String {
     )
 }
 
+fn read_in(folder: &Path, text: &str) -> Result<Imported, ImportError> {
+    scenario(&Plan { name: "plan.xml", text, folder, prefix: "" })
+}
+
 /// The scenario as YAML, in which the checker finds no mistake, and what was told.
 fn made_in(folder: &Path, text: &str) -> (String, Vec<LeftOut>) {
-    let imported = scenario(&folder.join("plan.xml"), text).unwrap_or_else(|error| panic!("{error}"));
+    let imported = read_in(folder, text).unwrap_or_else(|error| panic!("{error}"));
     let yaml = imported.scenario.to_yaml();
     let (_, mistakes) = tidemark_scenario::check_text("scenario.yaml", &yaml, folder, &imported.secrets());
     assert!(!mistakes.has_errors(), "{mistakes}\n{yaml}");
@@ -197,7 +201,7 @@ fn the_load_is_cut_and_repeated_as_it_says() {
         "{yaml}"
     );
     let (yaml, told) = made(&text.replace(PHASE, ""));
-    assert!(yaml.contains("users: ${users}") && told[0].is_request, "{yaml}");
+    assert!(yaml.contains("users: 1\n") && told[0].is_request, "{yaml}");
 }
 
 #[test]
@@ -478,13 +482,13 @@ fn servers_are_driven_where_requests_go() {
 
 #[test]
 fn headers_credentials_and_cookies_are_sent() {
-    let made = plan(
+    let text = plan(
         "<request><http url=\"/?token=abcdef123\" if_modified_since=\"Fri, 14 Nov 2003 02:43:31 GMT\"><www_authenticate userid=\"Aladdin\" passwd=\"open sesame\"/>\
          <soap action=\"do\"/><http_header name=\"X-A\" value=\"b c\"/><http_header name=\"X-B\" value=\"zz\" encoding=\"base64\"/>\
          <http_header name=\"X-Api-Key\" value=\"0123456789\"/></http></request>\
          <request><http url=\"/login\" method=\"POST\" contents=\"user=ann&amp;password=open+sesame\"/></request>",
     );
-    let (yaml, told) = self::made(&made);
+    let (yaml, told) = made(&text);
     assert_eq!(told, []);
     assert_eq!(
         of_sessions(&yaml),
@@ -519,6 +523,10 @@ fn headers_credentials_and_cookies_are_sent() {
   body: '{"u": "${u}", "password" : "${password}"}'
 "#
     );
+    let given = read_in(Path::new("."), &text).unwrap().given;
+    let given: Vec<(&str, &str)> =
+        given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(given, [("token", "abcdef123"), ("password", "open sesame"), ("X_Api_Key", "0123456789")]);
     for secret in ["abcdef123", "sesame", "0123456789"] {
         assert!(!yaml.contains(secret), "{yaml}");
     }
@@ -600,9 +608,9 @@ fn what_is_not_spoken_here_is_told_request_by_request() {
     assert!(told.iter().any(|one| one.would.contains("until all users are connected")), "{told:?}");
     // those who are driven come as often as before
     assert!(yaml.contains("rate: 2/s") && !yaml.contains("chat"), "{yaml}");
-    let error = scenario(Path::new("p.xml"), &plan_with(PHASE, "", jabber)).unwrap_err().to_string();
+    let error = read_in(Path::new("."), &plan_with(PHASE, "", jabber)).unwrap_err().to_string();
     assert!(
-        error.starts_with("p.xml: nothing of it can be driven here:\n  line 9: <jabber connect>: "),
+        error.starts_with("plan.xml: nothing of it can be driven here:\n  line 9: <jabber connect>: "),
         "{error}"
     );
 }
@@ -630,8 +638,7 @@ fn entities_may_be_files_beside_the_plan() {
     assert_eq!(told, []);
     assert_eq!(of_sessions(&yaml), "- GET: /v1/login\n- GET: /v1/a\n");
     for elsewhere in ["none.xml", "../login.xml", "/etc/hostname"] {
-        let error =
-            scenario(&folder.path().join("p.xml"), &text.replace("login.xml", elsewhere)).unwrap_err();
+        let error = read_in(folder.path(), &text.replace("login.xml", elsewhere)).unwrap_err();
         let says = format!("line 9: the entity &login; \"{elsewhere}\" is not a file beside the plan");
         assert!(error.to_string().contains(&says), "{error}");
     }
