@@ -38,14 +38,53 @@ const RECORD: &str = "record what it sends as a HAR file (with a browser or a pr
 /// Of what can be made a scenario.
 const INIT: &str = "make a scenario of it: tidemark init FILE -o my.yaml";
 
+/// Of plans that become scenarios.
+const IMPORT: &str = "make a scenario of it: tidemark import FILE -o my.yaml";
+
+/// A load tool whose plans are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    JMeter,
+    Tsung,
+}
+
+/// The tool whose plan a text is.
+pub(crate) fn plan_of(text: &str) -> Option<Tool> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if !text.starts_with('<') {
+        return None;
+    }
+    let is_root = |tag: &str| {
+        let behind = text.split_once(tag).map(|(_, behind)| behind);
+        behind.is_some_and(|behind| behind.starts_with(|c: char| c.is_whitespace() || c == '>'))
+    };
+    if is_root("<jmeterTestPlan") { Some(Tool::JMeter) } else { is_root("<tsung").then_some(Tool::Tsung) }
+}
+
+/// Whether a file is such a plan.
+pub(crate) fn is_plan(file: &Path) -> bool {
+    let mut begin = Vec::new();
+    // a pipe may never end
+    let is_read = file.is_file()
+        && File::open(file).is_ok_and(|file| file.take(LOOKED_AT).read_to_end(&mut begin).is_ok());
+    // the last character may be cut
+    is_read && plan_of(&text_of(begin)).is_some()
+}
+
+/// The text of a file's beginning.
+fn text_of(mut begin: Vec<u8>) -> String {
+    begin.truncate(begin.len() & !1);
+    text(begin.clone()).unwrap_or_else(|_| String::from_utf8_lossy(&begin).into_owned())
+}
+
 /// Of load tools and the like.
 const TOOLS: &[Kind] = &[
-    Kind { what: "a JMeter plan", ends: &["jmx"], looks: Looks::Xml(&["<jmeterTestPlan"]), way_out: RECORD },
+    Kind { what: "a JMeter plan", ends: &["jmx"], looks: Looks::Xml(&["<jmeterTestPlan"]), way_out: IMPORT },
     Kind {
         what: "a scenario of Tsung",
         ends: &[],
         looks: Looks::Xml(&["<tsung", "tsung-1.0.dtd"]),
-        way_out: RECORD,
+        way_out: IMPORT,
     },
     Kind { what: "an XML document", ends: &["xml", "wsdl"], looks: Looks::Xml(&["<"]), way_out: RECORD },
     Kind {

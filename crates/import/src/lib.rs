@@ -20,6 +20,8 @@ mod error;
 mod foreign;
 mod form;
 mod har;
+mod jmeter;
+mod left_out;
 mod list;
 mod names;
 mod openapi;
@@ -28,10 +30,12 @@ mod percent;
 mod reach;
 pub mod shell;
 mod target;
+mod tsung;
+mod xml;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -39,6 +43,7 @@ use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 pub use error::ImportError;
 pub use foreign::of_file;
+pub use left_out::LeftOut;
 pub use list::{Defaults, List, list, list_of};
 pub use page::OF_CURL;
 pub use reach::{Reach, TlsReach};
@@ -61,11 +66,15 @@ pub struct Imported {
     pub scenario: Scenario,
     /// What of it is not in the scenario, for the person who asked; empty where all is.
     pub remark: String,
+    /// What of a plan of another load tool has no counterpart; empty elsewhere.
+    pub left_out: Vec<LeftOut>,
+    /// Secrets that stand in the plan itself, by the settings that stand for them.
+    pub given: Vec<(String, String)>,
 }
 
 impl From<Scenario> for Imported {
     fn from(scenario: Scenario) -> Imported {
-        Imported { scenario, remark: String::new() }
+        Imported { scenario, remark: String::new(), left_out: Vec::new(), given: Vec::new() }
     }
 }
 
@@ -82,9 +91,16 @@ impl Imported {
     /// # Errors
     /// Where the checker finds a mistake in it, which is one of the importer's.
     pub fn checked(&self) -> Result<String, ImportError> {
+        self.checked_in(Path::new("."))
+    }
+
+    /// The same of one that lies in a folder, with the files that it names.
+    ///
+    /// # Errors
+    /// As of [`checked`](Imported::checked).
+    pub fn checked_in(&self, folder: &Path) -> Result<String, ImportError> {
         let text = self.scenario.to_yaml();
-        let (_, mistakes) =
-            tidemark_scenario::check_text("scenario.yaml", &text, Path::new("."), &self.secrets());
+        let (_, mistakes) = tidemark_scenario::check_text("scenario.yaml", &text, folder, &self.secrets());
         if mistakes.has_errors() {
             return Err(ImportError::new(format!("no scenario can be made of it: {mistakes}")));
         }
@@ -125,6 +141,64 @@ pub fn scenario_of(file: &Path, text: &str, hosts: &[String]) -> Result<Imported
         _ if !hosts.is_empty() => Err(only_hosts()),
         Kind::Json => openapi::scenario(from, &bundled(file, json(from, text)?)),
         Kind::Yaml => openapi::scenario(from, &bundled(file, yaml(from, text)?)),
+    }
+}
+
+/// The scenario of another load tool's plan. `properties` are what JMeter is given with `-J`; `beside` is the folder in
+/// which the scenario is to lie, so that it names the plan's files from there.
+///
+/// # Errors
+/// Where it is no plan, or nothing in it can be sent, with the place.
+pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Result<Imported, ImportError> {
+    let text = read(file)?;
+    let name = file.display().to_string();
+    let folder = folder_of(file);
+    let Some(tool) = foreign::plan_of(&text) else {
+        return Err(ImportError::new(format!(
+            "{name}: this is not a plan of JMeter or Tsung; a HAR file or an OpenAPI document is read by: tidemark init"
+        )));
+    };
+    let prefix = prefix(&folder, beside);
+    match tool {
+        foreign::Tool::JMeter => jmeter::scenario(&jmeter::Plan {
+            name: &name,
+            text: &text,
+            folder: &folder,
+            prefix: &prefix,
+            properties,
+        }),
+        foreign::Tool::Tsung if !properties.is_empty() => {
+            Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")))
+        }
+        foreign::Tool::Tsung => {
+            tsung::scenario(&tsung::Plan { name: &name, text: &text, folder: &folder, prefix: &prefix })
+        }
+    }
+}
+
+/// Whether a file is the plan of another load tool, by its beginning.
+pub fn is_plan(file: &Path) -> bool {
+    foreign::is_plan(file)
+}
+
+/// The folder that a file lies in.
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// What stands before the name of a file in one folder where it is named from another.
+fn prefix(folder: &Path, from: &Path) -> String {
+    let whole = |path: &Path| path.canonicalize().ok();
+    match (whole(folder), whole(from)) {
+        (Some(folder), Some(from)) if folder == from => String::new(),
+        (Some(folder), Some(from)) => match folder.strip_prefix(&from) {
+            Ok(below) => format!("{}/", below.display()),
+            Err(_) => format!("{}/", folder.display()),
+        },
+        _ => String::new(),
     }
 }
 

@@ -155,7 +155,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Imported, ImportEr
         objectives: objectives(),
         ..Scenario::default()
     };
-    Ok(Imported { scenario, remark })
+    Ok(Imported { remark, ..Imported::from(scenario) })
 }
 
 /// Where the first of some servers is, and what to say about it. A part of a URL is one of `base`, if that is known.

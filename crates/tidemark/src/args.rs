@@ -18,6 +18,7 @@ use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
+use crate::import::ImportArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
 use crate::limit::args::LimitArguments;
@@ -67,6 +68,8 @@ pub enum Verb {
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
     Init(InitArguments),
+    /// Make a scenario of another load tool's plan (JMeter), and tell what it has no counterpart for
+    Import(ImportArguments),
     /// Show a run again, or what JMeter measured
     Report(ReportArguments),
     /// Compare two sides: stored runs, settings, commands, revisions
@@ -121,18 +124,22 @@ Examples:
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
   tidemark run my.yaml -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
+  tidemark run plan.jmx -J host=127.0.0.1
   tidemark run my.yaml --watch port=8080 --watch name=postgres
   tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
   tidemark run my.yaml --trace requests.har --trace-every 1000
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
-    /// A scenario file, or the name of a shipped scenario
+    /// A scenario file, the name of a shipped scenario, or a JMeter plan
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+    /// Of a JMeter plan: a property that it asks for (repeatable)
+    #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
+    pub properties: Vec<(String, String)>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
     pub rate: Option<RateRange>,

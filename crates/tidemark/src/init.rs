@@ -60,7 +60,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
 }
 
 /// A file that was there stays as it is.
-fn save(file: &Path, text: &str) -> Result<(), Failure> {
+pub fn save(file: &Path, text: &str) -> Result<(), Failure> {
     let mut made = OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error
         .kind()
     {
@@ -82,6 +82,6 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_there(file: &Path) -> Failure {
+pub fn is_there(file: &Path) -> Failure {
     Failure::usage(format!("{} is there already and stays as it is; name a new file", file.display()))
 }

@@ -24,6 +24,7 @@ mod driving;
 mod failure;
 mod history;
 mod hit;
+mod import;
 mod init;
 mod install;
 mod limit;
@@ -158,6 +159,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Cost(arguments)) => cost::cost(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
+        Some(Verb::Import(arguments)) => import::import(&arguments),
         Some(Verb::Ui(arguments)) => ui::ui(&arguments),
         Some(Verb::Agent(arguments)) => agent::agent(&arguments),
         Some(Verb::Driver) => driving::drive(),

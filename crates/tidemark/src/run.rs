@@ -6,12 +6,12 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::carry_out::CarriedOut;
 use crate::failure::Failure;
-use crate::{carry_out, compare, once, output, scenario};
+use crate::{carry_out, compare, import, once, output};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     arguments.results.check(arguments.trace.output())?;
-    match scenario::load(&arguments.scenario, &arguments.settings)? {
+    match import::loaded(&arguments)? {
         Experiment::One(mut plan) if arguments.once.is_some() => {
             carry_out::ask(&mut plan, &arguments)?;
             once::once(*plan, &arguments)

@@ -1,0 +1,362 @@
+//! Extractors: what is kept of an answer.
+
+use tidemark_scenario::source::{Map, Request, verbatim};
+
+use super::function::set;
+use super::text::quoted;
+use super::tree::Node;
+use super::{Making, Scope};
+
+impl<'a> Making<'a> {
+    /// What extractors around keep of an answer.
+    pub(super) fn extractions(&mut self, scope: &Scope<'a>, request: &mut Request) {
+        for &node in &scope.nodes {
+            match node.kind() {
+                "RegexExtractor" => self.regex(node, request),
+                "BoundaryExtractor" => self.boundary(node, request),
+                "JSONPostProcessor" => self.json(node, request),
+                "JSONPathExtractor" => self.plugin(node, request),
+                _ => {}
+            }
+        }
+    }
+
+    fn regex(&mut self, node: &Node<'_>, request: &mut Request) {
+        let text = |name| node.text(name);
+        let variable = text("RegexExtractor.refname").trim();
+        let Some(regex) = self.pattern(text("RegexExtractor.regex"), node) else {
+            return self.not_taken(node, variable, "by an expression that is read by JMeter only");
+        };
+        if !self.is_of_answer(node, variable) {
+            return;
+        }
+        let number = self.known(text("RegexExtractor.match_number"), node).unwrap_or_default();
+        let number = match number.trim() {
+            "" | "1" => 1,
+            number => number.parse::<i64>().unwrap_or(1),
+        };
+        let default = self.default(node, "RegexExtractor.default", "RegexExtractor.default_empty_value");
+        let template = match text("RegexExtractor.template") {
+            "" => "$1$",
+            template => template,
+        };
+        match text("RegexExtractor.useHeaders").trim() {
+            "" | "false" => {}
+            "true" => return self.of_header(node, variable, &regex, template, default, request),
+            "code" => {
+                let slot = self.slot(variable);
+                request.extract.insert(slot, "status");
+                return;
+            }
+            _ => {
+                return self.not_taken(node, variable, "out of what is not the body, a header or the status");
+            }
+        }
+        let Some(groups) = groups(&regex) else {
+            return self.not_taken(node, variable, "by an expression that is read by JMeter only");
+        };
+        if number < 1 {
+            return self.not_taken(
+                node,
+                variable,
+                if number == 0 { "out of a random match" } else { "as a list of all matches" },
+            );
+        }
+        let (regex, shift) = match number {
+            1 => (regex, 0),
+            number => (format!("(?:{regex}(?s:.*?)){{{}}}{regex}", number - 1), groups),
+        };
+        let Some(parts) = template_parts(template) else {
+            return self.not_taken(node, variable, "put together in a way of its own");
+        };
+        let slot = self.slot(variable);
+        if let [Part::Group(group)] = parts[..] {
+            if group > groups || (group == 0 && shift > 0) {
+                return self.not_taken(node, variable, "out of a group that its expression does not have");
+            }
+            let mut of = Map::from([("regex", regex)]);
+            if group + shift != 1 || groups == 0 {
+                of.insert("group", group + shift);
+            }
+            return self.keep(request, &slot, of, default);
+        }
+        // each group by itself, then put together
+        let mut pieces = Vec::new();
+        for part in &parts {
+            match part {
+                Part::Text(text) => pieces.push(quoted(text)),
+                Part::Group(group) => {
+                    let name = self.own_name(&format!("{variable}_g{group}"));
+                    let mut of = Map::from([("regex", regex.clone())]);
+                    of.insert("group", group + shift);
+                    of.insert("when missing", "clear");
+                    request.extract.insert(name.clone(), of);
+                    pieces.push(name);
+                }
+            }
+        }
+        let whole = format!("concat({})", pieces.join(", "));
+        let whole = match default {
+            Some(default) => format!("default({whole}, {default})"),
+            None => format!("default({whole}, default({slot}, missing))"),
+        };
+        self.after.push(set(&slot, &whole));
+    }
+
+    /// `Location: (.*)`, `Set-Cookie: sid=([^;]+)`
+    fn of_header(
+        &mut self,
+        node: &Node<'_>,
+        variable: &str,
+        regex: &str,
+        template: &str,
+        default: Option<String>,
+        request: &mut Request,
+    ) {
+        let own =
+            regex.trim_start_matches("(?i)").trim_start_matches('^').replace("\\s*", " ").replace("\\s", " ");
+        let found = own.split_once(':').map(|(name, rest)| (name.trim().to_owned(), rest.trim().to_owned()));
+        let of = found.and_then(|(name, rest)| {
+            let is_token = |text: &str| {
+                !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            };
+            if template != "$1$" || !is_token(&name) {
+                return None;
+            }
+            let rest = rest.trim_end_matches("\\n").trim_end_matches("\\r").trim_end_matches('$');
+            if name.eq_ignore_ascii_case("set-cookie") {
+                let (cookie, value) = rest.split_once('=')?;
+                let is_whole =
+                    ["([^;]+)", "([^;]*)", "(.+?)", "(.*?)", "(\\w+)", "([^;]+?)"].iter().any(|group| {
+                        value.strip_prefix(group).is_some_and(|end| matches!(end, "" | ";" | "; " | ";.*"))
+                    });
+                return (is_whole && is_token(cookie)).then(|| Map::from([("cookie", cookie.to_owned())]));
+            }
+            matches!(rest, "(.*)" | "(.+)" | "(\\S+)" | "(\\S*)").then(|| Map::from([("header", name)]))
+        });
+        match of {
+            Some(of) => {
+                let slot = self.slot(variable);
+                self.keep(request, &slot, of, default);
+            }
+            None => self.not_taken(node, variable, "out of the headers, by an expression over all of them"),
+        }
+    }
+
+    fn boundary(&mut self, node: &Node<'_>, request: &mut Request) {
+        let text = |name| node.text(name);
+        let variable = text("BoundaryExtractor.refname").trim();
+        if !self.is_of_answer(node, variable) {
+            return;
+        }
+        if !matches!(text("BoundaryExtractor.useHeaders").trim(), "" | "false") {
+            return self.not_taken(node, variable, "out of what is not the body");
+        }
+        let number = self.known(text("BoundaryExtractor.match_number"), node).unwrap_or_default();
+        if !matches!(number.trim(), "" | "1") {
+            return self.not_taken(node, variable, "out of another match than the first");
+        }
+        let left = self.known(text("BoundaryExtractor.lboundary"), node);
+        let right = self.known(text("BoundaryExtractor.rboundary"), node);
+        let Some((left, right)) = left.zip(right) else {
+            return self.not_taken(node, variable, "between texts that are known only while it runs");
+        };
+        let end = if right.is_empty() { "$".to_owned() } else { regex::escape(&right) };
+        let regex = format!("(?s){}(.*?){end}", regex::escape(&left));
+        let default =
+            self.default(node, "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value");
+        let slot = self.slot(variable);
+        self.keep(request, &slot, Map::from([("regex", verbatim(&regex))]), default);
+    }
+
+    fn json(&mut self, node: &Node<'_>, request: &mut Request) {
+        let parts = |name: &str| -> Vec<&str> { node.text(name).split(';').map(str::trim).collect() };
+        let names = parts("JSONPostProcessor.referenceNames");
+        let paths = parts("JSONPostProcessor.jsonPathExprs");
+        let numbers = parts("JSONPostProcessor.match_numbers");
+        let defaults = parts("JSONPostProcessor.defaultValues");
+        if !self.is_of_answer(node, names.first().unwrap_or(&"")) {
+            return;
+        }
+        if node.flag("JSONPostProcessor.compute_concat") {
+            self.leave_out(node, "put all matches together as one text (NAME_ALL)");
+        }
+        for (at, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            let number = numbers.get(at).copied().unwrap_or_default();
+            let number = self.known(number, node).unwrap_or_default();
+            let number = number.trim().parse::<i64>().unwrap_or(1);
+            let default = defaults.get(at).filter(|default| !default.is_empty());
+            let default = default.and_then(|default| self.expression(default, node)).map(|expr| expr.text);
+            let Some(path) = paths.get(at).and_then(|path| self.json_path(path, node)) else {
+                self.not_taken(node, name, "by a path that is read by JMeter only");
+                continue;
+            };
+            let slot = self.slot(name);
+            match number {
+                1 => self.keep(request, &slot, Map::from([("json", path)]), default),
+                -1 => self.keep(request, &slot, Map::from([("all", path)]), None),
+                number => {
+                    // one of all
+                    let list = self.own_name(&format!("{name}_all"));
+                    request.extract.insert(
+                        list.clone(),
+                        Map::from([("all", path), ("when missing", "clear".to_owned())]),
+                    );
+                    let index = match number {
+                        0 => format!("random(0, max(0, len({list}) - 1))"),
+                        number => (number - 1).to_string(),
+                    };
+                    let other = default.unwrap_or_else(|| format!("default({slot}, missing)"));
+                    self.after.push(set(&slot, &format!("default({list}[{index}], {other})")));
+                }
+            }
+        }
+    }
+
+    /// The extractor of the plugins, from before JMeter had one.
+    fn plugin(&mut self, node: &Node<'_>, request: &mut Request) {
+        let variable = node.text("VAR").trim();
+        if node.text("SUBJECT").trim() == "VAR" {
+            return self.not_taken(node, variable, "out of a variable");
+        }
+        let Some(path) = self.json_path(node.text("JSONPATH"), node) else {
+            return self.not_taken(node, variable, "by a path that is read by JMeter only");
+        };
+        let is_list =
+            self.variables.get(variable).is_some_and(|variable| variable.holds == super::value::Holds::List);
+        let default = Some(node.text("DEFAULT")).filter(|default| !default.is_empty());
+        let default = default.and_then(|default| self.expression(default, node)).map(|expr| expr.text);
+        let slot = self.slot(variable);
+        let kind = if is_list { "all" } else { "json" };
+        self.keep(request, &slot, Map::from([(kind, path)]), default.filter(|_| !is_list));
+    }
+
+    /// Enters an extraction. Without a default JMeter leaves the variable as it was.
+    fn keep(&mut self, request: &mut Request, slot: &str, mut of: Map, default: Option<String>) {
+        let missing = if default.is_some() { "clear" } else { "keep" };
+        of.insert("when missing", missing);
+        request.extract.insert(slot, of);
+        if let Some(default) = default {
+            self.after.push(set(slot, &format!("default({slot}, {default})")));
+        }
+    }
+
+    fn default(&mut self, node: &Node<'_>, name: &str, empty: &str) -> Option<String> {
+        match node.text(name) {
+            "" if node.flag(empty) => Some("''".into()),
+            "" => None,
+            default => self.expression(default, node).map(|expr| expr.text),
+        }
+    }
+
+    fn is_of_answer(&mut self, node: &Node<'_>, variable: &str) -> bool {
+        let is_one = matches!(node.text("Sample.scope").trim(), "" | "all" | "parent");
+        if !is_one {
+            self.not_taken(node, variable, "out of what is not the request's own answer");
+        }
+        is_one
+    }
+
+    /// Tells an extraction that is not made; what uses the variable is then told, too.
+    fn not_taken(&mut self, node: &Node<'_>, variable: &str, how: &str) {
+        self.leave_out_request(node, &format!("set {} {how}", super::shown(variable)));
+    }
+
+    /// A path of JSON as the language reads it.
+    pub(super) fn json_path(&mut self, path: &str, node: &Node<'_>) -> Option<String> {
+        let known = self.known(path.trim(), node)?;
+        let known = known.trim();
+        let path = if known.starts_with('$') { known.to_owned() } else { format!("$.{known}") };
+        tidemark_wire::json::Path::parse(&path).is_ok().then(|| verbatim(&path))
+    }
+
+    /// A regular expression that both read alike.
+    pub(super) fn pattern(&mut self, regex: &str, node: &Node<'_>) -> Option<String> {
+        let known = self.known(regex, node)?;
+        regex::Regex::new(&known).is_ok().then(|| verbatim(&known))
+    }
+}
+
+/// The groups of an expression.
+fn groups(regex: &str) -> Option<usize> {
+    regex::Regex::new(regex).ok().map(|regex| regex.captures_len() - 1)
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Text(String),
+    Group(usize),
+}
+
+/// `$1$-$2$`
+fn template_parts(template: &str) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('$') {
+        if at > 0 {
+            parts.push(Part::Text(rest[..at].to_owned()));
+        }
+        let end = rest[at + 1..].find('$')? + at + 1;
+        parts.push(Part::Group(rest[at + 1..end].parse().ok()?));
+        rest = &rest[end + 1..];
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest.to_owned()));
+    }
+    Some(parts)
+}
+
+/// The variables that an extractor sets, and whether each is a list.
+pub(super) fn set_by(node: &Node<'_>) -> Vec<(String, bool)> {
+    let one = |name: &str, number: &str| {
+        vec![(node.text(name).trim().to_owned(), node.text(number).trim() == "-1")]
+    };
+    match node.kind() {
+        "RegexExtractor" if regex_is_taken(node) => {
+            one("RegexExtractor.refname", "RegexExtractor.match_number")
+        }
+        "BoundaryExtractor" => one("BoundaryExtractor.refname", "none"),
+        "JSONPathExtractor" => {
+            let path = node.text("JSONPATH");
+            let is_list = ["[*]", "..", "[?"].iter().any(|sign| path.contains(sign));
+            vec![(node.text("VAR").trim().to_owned(), is_list)]
+        }
+        "JSONPostProcessor" => {
+            let numbers: Vec<&str> = node.text("JSONPostProcessor.match_numbers").split(';').collect();
+            let names = node.text("JSONPostProcessor.referenceNames").split(';');
+            let is_list = |at: usize| numbers.get(at).is_some_and(|number| number.trim() == "-1");
+            names.enumerate().map(|(at, name)| (name.trim().to_owned(), is_list(at))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn regex_is_taken(node: &Node<'_>) -> bool {
+    !matches!(node.text("RegexExtractor.match_number").trim(), "-1" | "0")
+}
+
+/// The names that an extractor without a counterpart would have set.
+pub(super) fn not_set_by(node: &Node<'_>) -> Vec<String> {
+    let names: &[&str] = match node.kind() {
+        "RegexExtractor" if !regex_is_taken(node) => &["RegexExtractor.refname"],
+        "HtmlExtractor" => &["HtmlExtractor.refname"],
+        "XPathExtractor" => &["XPathExtractor.refname"],
+        "XPath2Extractor" => &["XPathExtractor2.refname"],
+        "JMESPathExtractor" => &["JMESExtractor.referenceName", "jmespath.referenceName"],
+        _ => &[],
+    };
+    names.iter().map(|name| node.text(name).trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// What an extractor without a counterpart would have done.
+pub(super) fn would(node: &Node<'_>) -> Option<String> {
+    let how = match node.kind() {
+        "HtmlExtractor" => format!("by the selector {}", node.text("HtmlExtractor.expr")),
+        "XPathExtractor" => format!("by the XPath {}", node.text("XPathExtractor.xpathQuery")),
+        "XPath2Extractor" => format!("by the XPath {}", node.text("XPathExtractor2.xpathQuery")),
+        "JMESPathExtractor" => "by a JMESPath".to_owned(),
+        _ => return None,
+    };
+    let names = not_set_by(node).join(", ");
+    Some(format!("set {names} {how}"))
+}

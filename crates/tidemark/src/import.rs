@@ -1,0 +1,136 @@
+//! `tidemark import`: another load tool's plan becomes a scenario; and `tidemark run` of such a plan.
+//!
+//! What has no counterpart is told on standard error, a line each with its place in the plan.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tidemark_import::{Imported, LeftOut};
+use tidemark_scenario::Experiment;
+
+use crate::args::{RunArguments, key_value};
+use crate::failure::Failure;
+use crate::{init, output, results, scenario};
+
+/// Parts left out that are told one by one.
+const TOLD_MAX: usize = 100;
+
+/// `tidemark import`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Thread groups become sessions with their load, samplers requests. What has no counterpart is told with its line and what it \
+would have done; docs/import.md says what becomes of what. Passwords and tokens become settings.
+
+Exit status: 0 the scenario is written, 2 it cannot be made, or --strict and something was left out.
+
+Examples:
+  tidemark import plan.jmx -o my.yaml
+  tidemark import plan.jmx -J host=127.0.0.1 -J threads=50 -o my.yaml
+  tidemark import plan.jmx --strict > my.yaml
+  tidemark import tsung.xml -o my.yaml
+  tidemark run plan.jmx -J host=127.0.0.1 --once -v")]
+pub struct ImportArguments {
+    /// A plan of JMeter (.jmx) or Tsung (.xml)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write the scenario to this new file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write nothing where anything was left out
+    #[arg(long)]
+    pub strict: bool,
+    /// A property that a JMeter plan asks for (repeatable)
+    #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
+    pub properties: Vec<(String, String)>,
+}
+
+/// Writes the scenario of a plan.
+pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
+    let out = arguments.out.as_deref().filter(|file| !results::is_stdout(file));
+    if let Some(file) = out.filter(|file| std::fs::symlink_metadata(file).is_ok()) {
+        return Err(init::is_there(file));
+    }
+    let folder = out.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let made = tidemark_import::plan(&arguments.file, &arguments.properties, folder)?;
+    let name = arguments.file.display().to_string();
+    let text = made.checked_in(folder).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    tell(&name, &made);
+    if arguments.strict && !made.left_out.is_empty() {
+        let count = made.left_out.len();
+        return Err(Failure::usage(format!(
+            "{name}: --strict, and {}; nothing is written",
+            if count == 1 {
+                "one part was left out".to_owned()
+            } else {
+                format!("{count} parts were left out")
+            }
+        )));
+    }
+    match out {
+        Some(file) => init::save(file, &text)?,
+        None => output::print(&text)?,
+    }
+    let secrets = made.secrets();
+    if !secrets.is_empty() {
+        let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
+        output::remark(&format!(
+            "Give a run these settings, with --set or by the environment variables in the scenario: {}",
+            names.join(", ")
+        ));
+    }
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// What `tidemark run` is to carry out: a scenario, or one that is made of a plan.
+pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
+    let file = Path::new(&arguments.scenario);
+    if scenario::shipped_text(&arguments.scenario).is_some() || !tidemark_import::is_plan(file) {
+        if !arguments.properties.is_empty() {
+            return Err(Failure::usage(
+                "-J is for plans of JMeter; a scenario has settings: --set NAME=VALUE".to_owned(),
+            ));
+        }
+        return scenario::load(&arguments.scenario, &arguments.settings);
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let made = tidemark_import::plan(file, &arguments.properties, folder)?;
+    let text =
+        made.checked_in(folder).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    tell(&arguments.scenario, &made);
+    let missing = made.left_out.iter().filter(|left| left.is_request).count();
+    if missing > 0 {
+        return Err(Failure::usage(format!(
+            "{0}: {1} without which it would not send what the plan sends (marked with !); make a scenario of it, look at it, and run that: \
+             tidemark import {0} -o my.yaml",
+            arguments.scenario,
+            if missing == 1 {
+                "a part was left out".to_owned()
+            } else {
+                format!("{missing} parts were left out")
+            }
+        )));
+    }
+    // secrets that stand in the plan are in its scenario no more
+    let mut settings = made.given;
+    settings.retain(|(name, _)| !arguments.settings.iter().any(|(given, _)| given == name));
+    settings.extend(arguments.settings.iter().cloned());
+    scenario::of_text(&arguments.scenario, &text, &settings)
+}
+
+/// Tells what was left out, and what else there is to know.
+fn tell(name: &str, made: &Imported) {
+    let line = |left: &LeftOut| {
+        let mark = if left.is_request { "! " } else { "  " };
+        format!("{mark}{name}: {left}")
+    };
+    let mut lines: Vec<String> = made.left_out.iter().take(TOLD_MAX).map(line).collect();
+    let more = made.left_out.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        lines.push(format!("  and {more} more"));
+    }
+    if !lines.is_empty() {
+        output::insist(&format!("Left out:\n{}", lines.join("\n")));
+    }
+    output::remark(&made.remark);
+}
