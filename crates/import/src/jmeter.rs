@@ -58,7 +58,9 @@ pub(super) struct Plan<'p> {
 
 /// The scenario of a plan.
 pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
-    let wrong = |reason: String| ImportError::new(format!("{}: this is not a JMeter plan that can be read: {reason}", plan.name));
+    let wrong = |reason: String| {
+        ImportError::new(format!("{}: this is not a JMeter plan that can be read: {reason}", plan.name))
+    };
     let root = xml::parse(plan.text).map_err(wrong)?;
     if root.name != "jmeterTestPlan" {
         return Err(wrong(format!("its root is <{}>, and not <jmeterTestPlan>", shown(&root.name))));
@@ -74,7 +76,11 @@ pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
 /// A name for a person: one line, and not too long.
 pub(super) fn shown(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN_MAX).collect();
-    if line.chars().count() < text.chars().count() { format!("{}…", line.trim()) } else { line.trim().to_owned() }
+    if line.chars().count() < text.chars().count() {
+        format!("{}…", line.trim())
+    } else {
+        line.trim().to_owned()
+    }
 }
 
 /// A plan on its way to a scenario.
@@ -127,7 +133,12 @@ struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    fn new(plan: &'a Plan<'a>, trees: &'a include::Trees<'a>, system: Option<String>, common: Common) -> Making<'a> {
+    fn new(
+        plan: &'a Plan<'a>,
+        trees: &'a include::Trees<'a>,
+        system: Option<String>,
+        common: Common,
+    ) -> Making<'a> {
         Making {
             plan,
             trees,
@@ -253,7 +264,8 @@ impl<'a> Making<'a> {
     }
 
     fn leave(&mut self, node: &Node<'_>, would: &str, is_request: bool) {
-        let left = LeftOut { line: node.element.line, element: node.title(), would: shown_long(would), is_request };
+        let left =
+            LeftOut { line: node.element.line, element: node.title(), would: shown_long(would), is_request };
         if self.left_out.contains(&left) {
             return;
         }
@@ -296,12 +308,16 @@ impl<'a> Making<'a> {
     fn finished(mut self) -> Result<Imported, ImportError> {
         let name = self.plan.name.to_owned();
         if self.sessions.iter().all(|(_, session, _)| session.steps.is_empty()) {
-            let mut why: Vec<String> = self.left_out.iter().take(LISTED_MAX).map(ToString::to_string).collect();
+            let mut why: Vec<String> =
+                self.left_out.iter().take(LISTED_MAX).map(ToString::to_string).collect();
             if why.is_empty() {
-                why = self.disabled.iter().take(LISTED_MAX).map(|title| format!("{title}: disabled")).collect();
+                why =
+                    self.disabled.iter().take(LISTED_MAX).map(|title| format!("{title}: disabled")).collect();
             }
             let why = if why.is_empty() { String::new() } else { format!(":\n{}", why.join("\n")) };
-            return Err(ImportError::new(format!("{name}: there is nothing in it that can be sent here{why}")));
+            return Err(ImportError::new(format!(
+                "{name}: there is nothing in it that can be sent here{why}"
+            )));
         }
         for (property, _) in self.properties {
             if !self.asked_properties.contains(property) {
@@ -318,7 +334,8 @@ impl<'a> Making<'a> {
             self.limits.insert("sessions", sessions);
         }
         let remark = self.remark();
-        let sessions: Named<Session> = self.sessions.into_iter().map(|(name, session, _)| (name, session)).collect();
+        let sessions: Named<Session> =
+            self.sessions.into_iter().map(|(name, session, _)| (name, session)).collect();
         let comment = format!(
             "Made of {}{}. What was left out was told on the way.",
             shown(&self.plan.name.rsplit(['/', '\\']).next().unwrap_or_default().replace("${", "$ {")),
@@ -353,12 +370,16 @@ impl<'a> Making<'a> {
         let mut lines: Vec<String> = self.notes.clone();
         if !self.listeners.is_empty() {
             let kinds: Vec<&str> = self.listeners.iter().map(String::as_str).collect();
-            lines.push(format!("Listeners need no counterpart, as a run keeps everything: {}", kinds.join(", ")));
+            lines.push(format!(
+                "Listeners need no counterpart, as a run keeps everything: {}",
+                kinds.join(", ")
+            ));
         }
         if !self.disabled.is_empty() {
             let more = self.disabled.len().saturating_sub(LISTED_MAX);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            let shown: Vec<String> = self.disabled.iter().take(LISTED_MAX).map(|title| format!("\n  {title}")).collect();
+            let shown: Vec<String> =
+                self.disabled.iter().take(LISTED_MAX).map(|title| format!("\n  {title}")).collect();
             lines.push(format!("Disabled in the plan, so not taken over:{}{more}", shown.concat()));
         }
         if self.not_told > 0 {
@@ -399,7 +420,9 @@ fn is_listener(node: &Node<'_>) -> bool {
     ];
     let kind = node.kind();
     KINDS.contains(&kind)
-        || ["Collector", "Visualizer", "Listener", "Reporter"].iter().any(|end| kind.ends_with(end)) && !kind.contains("JSR223") && !kind.contains("BeanShell")
+        || ["Collector", "Visualizer", "Listener", "Reporter"].iter().any(|end| kind.ends_with(end))
+            && !kind.contains("JSR223")
+            && !kind.contains("BeanShell")
         || matches!(kind, "DebugSampler")
 }
 
@@ -407,7 +430,8 @@ fn is_listener(node: &Node<'_>) -> bool {
 fn is_or_has_sampler(node: &Node<'_>) -> bool {
     let kind = node.kind();
     let is_one = kind.contains("Sampler") || kind.contains("sampler");
-    (is_one && kind != "DebugSampler") || node.children.iter().filter(|child| child.is_enabled()).any(is_or_has_sampler)
+    (is_one && kind != "DebugSampler")
+        || node.children.iter().filter(|child| child.is_enabled()).any(is_or_has_sampler)
 }
 
 /// What would have been done, bounded.

@@ -154,13 +154,19 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
     let name = file.display().to_string();
     let folder = folder_of(file);
     let Some(tool) = foreign::plan_of(&text) else {
-        return Err(ImportError::new(format!("{name}: this is not a plan of JMeter; a HAR file or an OpenAPI document is read by: tidemark init")));
+        return Err(ImportError::new(format!(
+            "{name}: this is not a plan of JMeter; a HAR file or an OpenAPI document is read by: tidemark init"
+        )));
     };
     let prefix = prefix(&folder, beside);
     match tool {
-        foreign::Tool::JMeter => {
-            jmeter::scenario(&jmeter::Plan { name: &name, text: &text, folder: &folder, prefix: &prefix, properties })
-        }
+        foreign::Tool::JMeter => jmeter::scenario(&jmeter::Plan {
+            name: &name,
+            text: &text,
+            folder: &folder,
+            prefix: &prefix,
+            properties,
+        }),
     }
 }
 

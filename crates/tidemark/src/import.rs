@@ -59,7 +59,11 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         let count = made.left_out.len();
         return Err(Failure::usage(format!(
             "{name}: --strict, and {}; nothing is written",
-            if count == 1 { "one part was left out".to_owned() } else { format!("{count} parts were left out") }
+            if count == 1 {
+                "one part was left out".to_owned()
+            } else {
+                format!("{count} parts were left out")
+            }
         )));
     }
     match out {
@@ -90,7 +94,8 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = tidemark_import::plan(file, &arguments.properties, folder)?;
-    let text = made.checked_in(folder).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    let text =
+        made.checked_in(folder).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
     tell(&arguments.scenario, &made);
     let missing = made.left_out.iter().filter(|left| left.is_request).count();
     if missing > 0 {
@@ -98,7 +103,11 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
             "{0}: {1} without which it would not send what the plan sends (marked with !); make a scenario of it, look at it, and run that: \
              tidemark import {0} -o my.yaml",
             arguments.scenario,
-            if missing == 1 { "a part was left out".to_owned() } else { format!("{missing} parts were left out") }
+            if missing == 1 {
+                "a part was left out".to_owned()
+            } else {
+                format!("{missing} parts were left out")
+            }
         )));
     }
     // secrets that stand in the plan are in its scenario no more

@@ -40,7 +40,13 @@ impl Value {
 
 impl Making<'_> {
     /// An expression of code; Groovy holds no number for a text.
-    pub(super) fn code(&mut self, code: &str, is_groovy: bool, node: &Node<'_>, depth: usize) -> Option<Expr> {
+    pub(super) fn code(
+        &mut self,
+        code: &str,
+        is_groovy: bool,
+        node: &Node<'_>,
+        depth: usize,
+    ) -> Option<Expr> {
         if depth > DEPTH_MAX || code.len() > 4_000 {
             return None;
         }
@@ -67,7 +73,9 @@ impl Making<'_> {
             return self.code(text, false, node, 0).map(|expr| expr.text);
         }
         // one function of code says the condition itself
-        let is_code = ["${__groovy(", "${__jexl3(", "${__jexl2(", "${__javaScript("].iter().any(|begin| text.starts_with(begin));
+        let is_code = ["${__groovy(", "${__jexl3(", "${__jexl2(", "${__javaScript("]
+            .iter()
+            .any(|begin| text.starts_with(begin));
         let expr = self.expression(text, node)?;
         Some(if is_code { expr.text } else { format!("lower(text({})) == 'true'", expr.text) })
     }
@@ -180,7 +188,10 @@ impl Parser<'_, '_, '_, '_> {
         }
         let is_order = !matches!(*sign, "==" | "!=");
         let is_number = |value: &Value| matches!(value.kind, Kind::Number | Kind::Hole);
-        if is_order && !(is_number(&left) && is_number(&right)) && (left.kind == Kind::Text && right.kind == Kind::Text) {
+        if is_order
+            && !(is_number(&left) && is_number(&right))
+            && (left.kind == Kind::Text && right.kind == Kind::Text)
+        {
             // by letters in theirs
             return None;
         }
@@ -189,9 +200,8 @@ impl Parser<'_, '_, '_, '_> {
             return None;
         }
         // what is true in JSON is no text here
-        let is_truth = |value: &Value| {
-            matches!(value.expr.text.as_str(), "true" | "false" | "'true'" | "'false'")
-        };
+        let is_truth =
+            |value: &Value| matches!(value.expr.text.as_str(), "true" | "false" | "'true'" | "'false'");
         let side = |value: &Value, other: &Value| match value.kind {
             _ if is_truth(value) && other.kind != Kind::Truth => quoted(value.expr.text.trim_matches('\'')),
             Kind::Text | Kind::Hole if is_truth(other) => format!("text({})", value.expr.text),
@@ -225,7 +235,9 @@ impl Parser<'_, '_, '_, '_> {
     fn product(&mut self) -> Option<Value> {
         let mut left = self.unary()?;
         loop {
-            let Some(sign) = ["*", "/", "%"].into_iter().find(|sign| self.takes(sign)) else { return Some(left) };
+            let Some(sign) = ["*", "/", "%"].into_iter().find(|sign| self.takes(sign)) else {
+                return Some(left);
+            };
             let right = self.unary()?;
             if left.kind == Kind::Text || right.kind == Kind::Text {
                 return None;
@@ -278,7 +290,8 @@ impl Parser<'_, '_, '_, '_> {
             let expr = self.making.expression_at(hole, self.node, self.depth)?;
             return Some(Value { expr, kind: Kind::Hole });
         }
-        let digits = self.rest.len() - self.rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        let digits =
+            self.rest.len() - self.rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         if digits > 0 {
             let (digits, rest) = self.rest.split_at(digits);
             digits.parse::<f64>().ok()?;
@@ -325,9 +338,11 @@ impl Parser<'_, '_, '_, '_> {
             }
         }
         // variables of JEXL are those of the plan
-        let length = self.rest.len() - self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
+        let length = self.rest.len()
+            - self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
         let (word, rest) = self.rest.split_at(length);
-        if word.is_empty() || rest.trim_start().starts_with('(') || !self.making.variables.contains_key(word) {
+        if word.is_empty() || rest.trim_start().starts_with('(') || !self.making.variables.contains_key(word)
+        {
             return None;
         }
         self.rest = rest;
@@ -416,7 +431,8 @@ impl Parser<'_, '_, '_, '_> {
                     return None;
                 }
                 let new = self.closed()?;
-                value = Value::new(format!("replace({text}, {}, {})", old.expr.text, new.expr.text), Kind::Text);
+                value =
+                    Value::new(format!("replace({text}, {}, {})", old.expr.text, new.expr.text), Kind::Text);
                 continue;
             }
             return None;

@@ -49,7 +49,9 @@ pub(super) fn is_taken_over(kind: &str) -> bool {
 /// Whether defaults are of HTTP samplers.
 pub(super) fn is_of_http(node: &Node<'_>) -> bool {
     let is_one = |child: &crate::xml::Element| {
-        child.attribute("name").is_some_and(|name| name.starts_with("HTTPSampler.") || name.starts_with("HTTPsampler."))
+        child
+            .attribute("name")
+            .is_some_and(|name| name.starts_with("HTTPSampler.") || name.starts_with("HTTPsampler."))
     };
     node.element.children.iter().any(is_one) || node.element.attribute("guiclass") == Some("HttpDefaultsGui")
 }
@@ -64,23 +66,32 @@ pub(super) fn would(node: &Node<'_>) -> Option<String> {
         return Some(would);
     }
     Some(match kind {
-        "CacheManager" => "answered from its cache what is still fresh, and asked only whether the rest has changed".into(),
+        "CacheManager" => {
+            "answered from its cache what is still fresh, and asked only whether the rest has changed".into()
+        }
         "DNSCacheManager" => "looked names up by itself, each thread anew (system: resolve)".into(),
         "KeystoreConfig" => "taken certificates of clients from a key store (system: tls)".into(),
         "SyncTimer" => {
             let size = node.text("groupSize").trim();
-            format!("held {} threads back until all had come, and let them go at once", if size.is_empty() { "all" } else { size })
+            format!(
+                "held {} threads back until all had come, and let them go at once",
+                if size.is_empty() { "all" } else { size }
+            )
         }
         "XPathAssertion" => format!("checked the XPath {}", super::shown(node.text("XPath.xpath"))),
         "XPath2Assertion" => format!("checked the XPath {}", super::shown(node.text("XPath2.xpath"))),
         "JMESPathAssertion" => "checked a JMESPath".into(),
-        "HTMLAssertion" | "XMLAssertion" | "XMLSchemaAssertion" | "SMIMEAssertionTestElement" | "SMIMEAssertion" => {
-            "checked the form of its answer".into()
-        }
+        "HTMLAssertion"
+        | "XMLAssertion"
+        | "XMLSchemaAssertion"
+        | "SMIMEAssertionTestElement"
+        | "SMIMEAssertion" => "checked the form of its answer".into(),
         "MD5HexAssertion" => "checked the MD5 of its answer".into(),
         "CompareAssertion" => "compared answers with each other".into(),
         "VariableThroughputTimer" => "kept its requests to a rate that changes over time".into(),
-        "LoadosophiaUploader" | "PerfMonCollector" | "AutoStop" => "watched or stopped the run (objectives, abort early)".into(),
+        "LoadosophiaUploader" | "PerfMonCollector" | "AutoStop" => {
+            "watched or stopped the run (objectives, abort early)".into()
+        }
         _ => return None,
     })
 }
@@ -108,17 +119,24 @@ fn text_of_script(node: &Node<'_>) -> String {
         "filename",
         "BeanShellSampler.filename",
     ];
-    names.iter().map(|name| node.text(name)).find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
+    names
+        .iter()
+        .map(|name| node.text(name))
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 impl<'a> Making<'a> {
     /// Makes what an element sets known, before anything is made of the plan.
     pub(super) fn declare_of(&mut self, node: &Node<'_>) {
-        let names = |text: &str| -> Vec<String> { text.split(',').map(|name| name.trim().to_owned()).collect() };
+        let names =
+            |text: &str| -> Vec<String> { text.split(',').map(|name| name.trim().to_owned()).collect() };
         match node.kind() {
             "CSVDataSet" => self.columns(node).into_iter().for_each(|name| self.declare(&name, Holds::Text)),
             "CounterConfig" => {
-                let holds = if node.text("CounterConfig.format").is_empty() { Holds::Number } else { Holds::Text };
+                let holds =
+                    if node.text("CounterConfig.format").is_empty() { Holds::Number } else { Holds::Text };
                 self.declare(node.text("CounterConfig.name"), holds);
             }
             "RandomVariableConfig" => {
@@ -212,7 +230,10 @@ impl<'a> Making<'a> {
         };
         let columns = self.columns(node);
         if columns.is_empty() {
-            self.leave_out_request(node, &format!("read rows of {}, which is not there", super::shown(written)));
+            self.leave_out_request(
+                node,
+                &format!("read rows of {}, which is not there", super::shown(written)),
+            );
             return Vec::new();
         }
         if mode == "shareMode.thread" {
@@ -270,7 +291,8 @@ impl<'a> Making<'a> {
         let is_named = !node.text("variableNames").trim().is_empty();
         let has_head = !is_named || node.flag("ignoreFirstLine");
         let line = self.first_line(node).unwrap_or_default();
-        let head: Vec<&str> = line.split(delimiter.as_str()).map(|name| name.trim().trim_matches('"')).collect();
+        let head: Vec<&str> =
+            line.split(delimiter.as_str()).map(|name| name.trim().trim_matches('"')).collect();
         if !has_head || head != slots.iter().map(String::as_str).collect::<Vec<_>>() {
             let names = slots.iter().map(|slot| Value::from(slot.as_str())).collect();
             feeder.other.insert("header", Value::List(names));
@@ -312,13 +334,17 @@ impl<'a> Making<'a> {
     }
 
     fn drawn(&mut self, node: &Node<'_>) -> Vec<Step> {
-        let bound = |making: &mut Self, name| making.expression(node.text(name).trim(), node).map(|expr| number(&expr));
+        let bound = |making: &mut Self, name| {
+            making.expression(node.text(name).trim(), node).map(|expr| number(&expr))
+        };
         let found = bound(self, "minimumValue").zip(bound(self, "maximumValue"));
-        let Some((low, high)) = found.filter(|(low, high)| !low.contains('\'') && !high.contains('\'')) else {
+        let Some((low, high)) = found.filter(|(low, high)| !low.contains('\'') && !high.contains('\''))
+        else {
             self.leave_out_request(node, "drawn a random number between bounds that are none");
             return Vec::new();
         };
-        let names: Vec<String> = node.text("variableName").split(',').map(|name| name.trim().to_owned()).collect();
+        let names: Vec<String> =
+            node.text("variableName").split(',').map(|name| name.trim().to_owned()).collect();
         let mut steps = Vec::new();
         for name in names.iter().filter(|name| !name.is_empty()) {
             let slot = self.slot(name);
@@ -361,7 +387,8 @@ impl<'a> Making<'a> {
 
     /// Values by the number of the thread, or one for all.
     fn user_parameters(&mut self, node: &'a Node<'a>) -> Vec<Step> {
-        let slots: Vec<String> = node.list("UserParameters.names").iter().map(|name| self.slot(&name.text)).collect();
+        let slots: Vec<String> =
+            node.list("UserParameters.names").iter().map(|name| self.slot(&name.text)).collect();
         let threads = node.list("UserParameters.thread_values");
         if slots.is_empty() {
             return Vec::new();
@@ -379,7 +406,10 @@ impl<'a> Making<'a> {
             for (at, slot) in slots.iter().enumerate() {
                 let text = values.children.get(at).map(|value| value.text.as_str()).unwrap_or_default();
                 let Some(known) = self.known(text, node) else {
-                    self.leave_out_request(node, "set its variables to values that are known only while it runs");
+                    self.leave_out_request(
+                        node,
+                        "set its variables to values that are known only while it runs",
+                    );
                     return Vec::new();
                 };
                 row.insert(slot.as_str(), tidemark_scenario::source::verbatim(&known));
@@ -460,4 +490,3 @@ fn delimiter(node: &Node<'_>) -> Option<String> {
     };
     (delimiter.chars().count() == 1).then(|| delimiter.to_owned())
 }
-

@@ -137,7 +137,8 @@ impl<'a> Making<'a> {
     fn repeated(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
         let loops = node.text("LoopController.loops").trim();
         let known = self.number(loops, node);
-        let is_endless = known.is_some_and(|loops| loops < 0.0) || (loops.is_empty() && node.flag("LoopController.continue_forever"));
+        let is_endless = known.is_some_and(|loops| loops < 0.0)
+            || (loops.is_empty() && node.flag("LoopController.continue_forever"));
         let times: Scalar = if is_endless {
             self.leave_out(node, &format!("gone round for ever; here {WHILE_ROUNDS} times"));
             WHILE_ROUNDS.into()
@@ -196,18 +197,28 @@ impl<'a> Making<'a> {
         let condition = match text {
             "" | "LAST" => None,
             _ => {
-                let is_code = ["${__groovy(", "${__jexl3(", "${__jexl2(", "${__javaScript("].iter().any(|begin| text.starts_with(begin));
+                let is_code = ["${__groovy(", "${__jexl3(", "${__jexl2(", "${__javaScript("]
+                    .iter()
+                    .any(|begin| text.starts_with(begin));
                 match is_code {
                     true => self.condition(text, true, node),
-                    false => self.expression(text, node).map(|expr| format!("lower(text({})) != 'false'", expr.text)),
+                    false => self
+                        .expression(text, node)
+                        .map(|expr| format!("lower(text({})) != 'false'", expr.text)),
                 }
             }
         };
         let steps = std::mem::replace(&mut self.before, before);
         // what is drawn anew could hold again once it did not
-        let is_fickle = |condition: &String| ["random(", "now(", "count(", "next(", "pick("].iter().any(|sign| condition.contains(sign));
+        let is_fickle = |condition: &String| {
+            ["random(", "now(", "count(", "next(", "pick("].iter().any(|sign| condition.contains(sign))
+        };
         let Some(condition) = condition.filter(|condition| !is_fickle(condition) && steps.is_empty()) else {
-            let why = if text.is_empty() || text == "LAST" { "until one of them fails".to_owned() } else { format!("as long as this holds: {}", super::shown(text)) };
+            let why = if text.is_empty() || text == "LAST" {
+                "until one of them fails".to_owned()
+            } else {
+                format!("as long as this holds: {}", super::shown(text))
+            };
             self.leave_out_request(node, &format!("sent its requests {why}"));
             return Vec::new();
         };
@@ -270,10 +281,15 @@ impl<'a> Making<'a> {
         let first = from.unwrap_or(0.0) as usize + 1;
         let last = to.filter(|to| *to > 0.0).map_or(first + EACH_MAX, |to| to as usize);
         let names = (first..=last).map(|at| format!("{input}{separator}{at}"));
-        let found: Vec<String> = names.take_while(|name| self.user_variables.contains_key(name) || self.variables.contains_key(name)).collect();
+        let found: Vec<String> = names
+            .take_while(|name| self.user_variables.contains_key(name) || self.variables.contains_key(name))
+            .collect();
         if found.is_empty() {
             let name = super::shown(input);
-            self.leave_out_request(node, &format!("sent its requests for each of {name}_1, {name}_2 and so on"));
+            self.leave_out_request(
+                node,
+                &format!("sent its requests for each of {name}_1, {name}_2 and so on"),
+            );
             return Vec::new();
         }
         let mut steps = Vec::new();
@@ -292,7 +308,10 @@ impl<'a> Making<'a> {
             false => node.text("ThroughputController.maxThroughput"),
         };
         let Some(much) = self.number(written, node).filter(|much| *much >= 0.0) else {
-            self.leave_out_request(node, "sent its requests in a share of rounds that is known only while it runs");
+            self.leave_out_request(
+                node,
+                "sent its requests in a share of rounds that is known only while it runs",
+            );
             return Vec::new();
         };
         let times = if is_percent { Some(much.min(100.0) / 100.0) } else { None };
@@ -345,7 +364,12 @@ impl<'a> Making<'a> {
     }
 
     /// Children that send something, each with its steps.
-    fn ways(&mut self, node: &'a Node<'a>, scope: &Scope<'a>, times: Option<f64>) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
+    fn ways(
+        &mut self,
+        node: &'a Node<'a>,
+        scope: &Scope<'a>,
+        times: Option<f64>,
+    ) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
         let scope = scope.with(&node.children);
         let first = self.steps_of_round(&node.children);
         let mut ways = Vec::new();
@@ -363,8 +387,10 @@ impl<'a> Making<'a> {
     /// One of the children each time: any, or one after the other.
     fn one_of(&mut self, node: &'a Node<'a>, scope: &Scope<'a>, is_random: bool) -> Vec<Step> {
         let style = node.text("InterleaveControl.style").trim();
-        let senders = node.children.iter().filter(|child| child.is_enabled() && is_or_has_sampler(child)).count();
-        let has_controllers = node.children.iter().any(|child| child.is_enabled() && child.kind().ends_with("Controller"));
+        let senders =
+            node.children.iter().filter(|child| child.is_enabled() && is_or_has_sampler(child)).count();
+        let has_controllers =
+            node.children.iter().any(|child| child.is_enabled() && child.kind().ends_with("Controller"));
         let share = 1.0 / senders.max(1) as f64;
         let (mut steps, ways) = self.ways(node, scope, Some(share));
         if has_controllers && style != "1" && !ways.is_empty() {
@@ -455,7 +481,8 @@ impl<'a> Making<'a> {
     }
 
     fn module(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
-        let path: Vec<&str> = node.list("ModuleController.node_path").iter().map(|part| part.text.as_str()).collect();
+        let path: Vec<&str> =
+            node.list("ModuleController.node_path").iter().map(|part| part.text.as_str()).collect();
         let trees = self.trees;
         // names from the plan down; the first may be of JMeter's own tree
         let plans: Vec<&'a Node<'a>> = trees.main().iter().collect();
@@ -472,7 +499,10 @@ impl<'a> Making<'a> {
             }
             None => {
                 let name = path.last().map(|name| super::shown(name)).unwrap_or_default();
-                self.leave_out_request(node, &format!("done the module \"{name}\", which is not in the plan"));
+                self.leave_out_request(
+                    node,
+                    &format!("done the module \"{name}\", which is not in the plan"),
+                );
                 Vec::new()
             }
         }
@@ -493,13 +523,17 @@ impl<'a> Making<'a> {
         let path = tree::property(node.element, "IncludeController.includepath").unwrap_or_default();
         let trees = self.trees;
         let Some(included) = trees.included(path) else {
-            let would = format!("done what the plan {} says, which cannot be read in this plan's folder", super::shown(path));
+            let would = format!(
+                "done what the plan {} says, which cannot be read in this plan's folder",
+                super::shown(path)
+            );
             self.leave_out_request(node, &would);
             return Vec::new();
         };
         let mut steps = Vec::new();
         for plan in included.iter().filter(|plan| plan.is_enabled()) {
-            let children = if plan.kind() == "TestPlan" { &plan.children[..] } else { std::slice::from_ref(plan) };
+            let children =
+                if plan.kind() == "TestPlan" { &plan.children[..] } else { std::slice::from_ref(plan) };
             let inside = scope.with(&node.children).with(children);
             for child in children.iter().filter(|child| child.is_enabled()) {
                 match child.kind() {

@@ -48,13 +48,19 @@ impl<'a> Making<'a> {
                 request.extract.insert(slot, "status");
                 return;
             }
-            _ => return self.not_taken(node, variable, "out of what is not the body, a header or the status"),
+            _ => {
+                return self.not_taken(node, variable, "out of what is not the body, a header or the status");
+            }
         }
         let Some(groups) = groups(&regex) else {
             return self.not_taken(node, variable, "by an expression that is read by JMeter only");
         };
         if number < 1 {
-            return self.not_taken(node, variable, if number == 0 { "out of a random match" } else { "as a list of all matches" });
+            return self.not_taken(
+                node,
+                variable,
+                if number == 0 { "out of a random match" } else { "as a list of all matches" },
+            );
         }
         let (regex, shift) = match number {
             1 => (regex, 0),
@@ -107,19 +113,23 @@ impl<'a> Making<'a> {
         default: Option<String>,
         request: &mut Request,
     ) {
-        let own = regex.trim_start_matches("(?i)").trim_start_matches('^').replace("\\s*", " ").replace("\\s", " ");
+        let own =
+            regex.trim_start_matches("(?i)").trim_start_matches('^').replace("\\s*", " ").replace("\\s", " ");
         let found = own.split_once(':').map(|(name, rest)| (name.trim().to_owned(), rest.trim().to_owned()));
         let of = found.and_then(|(name, rest)| {
-            let is_token = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            let is_token = |text: &str| {
+                !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            };
             if template != "$1$" || !is_token(&name) {
                 return None;
             }
             let rest = rest.trim_end_matches("\\n").trim_end_matches("\\r").trim_end_matches('$');
             if name.eq_ignore_ascii_case("set-cookie") {
                 let (cookie, value) = rest.split_once('=')?;
-                let is_whole = ["([^;]+)", "([^;]*)", "(.+?)", "(.*?)", "(\\w+)", "([^;]+?)"]
-                    .iter()
-                    .any(|group| value.strip_prefix(group).is_some_and(|end| matches!(end, "" | ";" | "; " | ";.*")));
+                let is_whole =
+                    ["([^;]+)", "([^;]*)", "(.+?)", "(.*?)", "(\\w+)", "([^;]+?)"].iter().any(|group| {
+                        value.strip_prefix(group).is_some_and(|end| matches!(end, "" | ";" | "; " | ";.*"))
+                    });
                 return (is_whole && is_token(cookie)).then(|| Map::from([("cookie", cookie.to_owned())]));
             }
             matches!(rest, "(.*)" | "(.+)" | "(\\S+)" | "(\\S*)").then(|| Map::from([("header", name)]))
@@ -153,7 +163,8 @@ impl<'a> Making<'a> {
         };
         let end = if right.is_empty() { "$".to_owned() } else { regex::escape(&right) };
         let regex = format!("(?s){}(.*?){end}", regex::escape(&left));
-        let default = self.default(node, "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value");
+        let default =
+            self.default(node, "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value");
         let slot = self.slot(variable);
         self.keep(request, &slot, Map::from([("regex", verbatim(&regex))]), default);
     }
@@ -187,7 +198,10 @@ impl<'a> Making<'a> {
                 number => {
                     // one of all
                     let list = self.own_name(&format!("{name}_all"));
-                    request.extract.insert(list.clone(), Map::from([("all", path), ("when missing", "clear".to_owned())]));
+                    request.extract.insert(
+                        list.clone(),
+                        Map::from([("all", path), ("when missing", "clear".to_owned())]),
+                    );
                     let index = match number {
                         0 => format!("random(0, max(0, len({list}) - 1))"),
                         number => (number - 1).to_string(),
@@ -208,7 +222,8 @@ impl<'a> Making<'a> {
         let Some(path) = self.json_path(node.text("JSONPATH"), node) else {
             return self.not_taken(node, variable, "by a path that is read by JMeter only");
         };
-        let is_list = self.variables.get(variable).is_some_and(|variable| variable.holds == super::value::Holds::List);
+        let is_list =
+            self.variables.get(variable).is_some_and(|variable| variable.holds == super::value::Holds::List);
         let default = Some(node.text("DEFAULT")).filter(|default| !default.is_empty());
         let default = default.and_then(|default| self.expression(default, node)).map(|expr| expr.text);
         let slot = self.slot(variable);
@@ -293,9 +308,13 @@ fn template_parts(template: &str) -> Option<Vec<Part>> {
 
 /// The variables that an extractor sets, and whether each is a list.
 pub(super) fn set_by(node: &Node<'_>) -> Vec<(String, bool)> {
-    let one = |name: &str, number: &str| vec![(node.text(name).trim().to_owned(), node.text(number).trim() == "-1")];
+    let one = |name: &str, number: &str| {
+        vec![(node.text(name).trim().to_owned(), node.text(number).trim() == "-1")]
+    };
     match node.kind() {
-        "RegexExtractor" if regex_is_taken(node) => one("RegexExtractor.refname", "RegexExtractor.match_number"),
+        "RegexExtractor" if regex_is_taken(node) => {
+            one("RegexExtractor.refname", "RegexExtractor.match_number")
+        }
         "BoundaryExtractor" => one("BoundaryExtractor.refname", "none"),
         "JSONPathExtractor" => {
             let path = node.text("JSONPATH");
@@ -341,4 +360,3 @@ pub(super) fn would(node: &Node<'_>) -> Option<String> {
     let names = not_set_by(node).join(", ");
     Some(format!("set {names} {how}"))
 }
-

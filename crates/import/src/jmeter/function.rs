@@ -29,7 +29,9 @@ impl Making<'_> {
         // what is also put into a variable: the last argument
         let stores_at = match function {
             "Random" | "RandomString" | "base64Encode" | "base64Decode" | "changeCase" => Some(2),
-            "time" | "counter" | "groovy" | "jexl3" | "jexl2" | "javaScript" | "urlencode" | "property" => Some(1),
+            "time" | "counter" | "groovy" | "jexl3" | "jexl2" | "javaScript" | "urlencode" | "property" => {
+                Some(1)
+            }
             "digest" => Some(4),
             _ => None,
         };
@@ -84,7 +86,9 @@ impl Making<'_> {
                 let moment = shifted(&shift)?;
                 match raw(0) {
                     "" => Expr::plain(moment),
-                    format => Expr::computed(format!("date({moment}, {})", quoted(&strftime(&unescaped(format))?))),
+                    format => {
+                        Expr::computed(format!("date({moment}, {})", quoted(&strftime(&unescaped(format))?)))
+                    }
                 }
             }
             "Random" => {
@@ -196,7 +200,9 @@ pub(super) fn set(name: &str, expression: &str) -> Step {
 /// An expression where a number is wanted: a literal without its quotes.
 pub(super) fn number(expr: &Expr) -> String {
     match &expr.value {
-        Some(value) if expr.text == quoted(value) && value.trim().parse::<f64>().is_ok() => value.trim().to_owned(),
+        Some(value) if expr.text == quoted(value) && value.trim().parse::<f64>().is_ok() => {
+            value.trim().to_owned()
+        }
         _ => expr.text.clone(),
     }
 }
@@ -344,7 +350,8 @@ mod tests {
 
     #[test]
     fn random_texts_have_the_letters_that_were_asked_for() {
-        let of = |length: &str, letters: &str| random_text(&Expr::literal(length), letters).map(|expr| expr.text);
+        let of =
+            |length: &str, letters: &str| random_text(&Expr::literal(length), letters).map(|expr| expr.text);
         assert_eq!(of("8", "").as_deref(), Some("random_text(8)"));
         assert_eq!(of("3", "0123456789").as_deref(), Some("pad(random(0, 999), 3)"));
         assert_eq!(of("2", "ab").as_deref(), Some("concat(pick('a', 'b'), pick('a', 'b'))"));

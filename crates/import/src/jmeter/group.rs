@@ -83,8 +83,13 @@ impl<'a> Making<'a> {
             "PostThreadGroup" => {
                 return self.leave_out_request(node, "sent its requests once the other threads had ended");
             }
-            "ThreadGroup" | "UltimateThreadGroup" | "SteppingThreadGroup" | "ConcurrencyThreadGroup"
-            | "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => {}
+            "ThreadGroup"
+            | "UltimateThreadGroup"
+            | "SteppingThreadGroup"
+            | "ConcurrencyThreadGroup"
+            | "ArrivalsThreadGroup"
+            | "FreeFormArrivalsThreadGroup"
+            | "OpenModelThreadGroup" => {}
             kind => return self.leave_out_request(node, &format!("run its threads as a {kind} does")),
         }
         self.on_error(node);
@@ -92,15 +97,25 @@ impl<'a> Making<'a> {
         let threads = self.number(node.text("ThreadGroup.num_threads"), node);
         let is_plain = node.kind() == "ThreadGroup";
         if rounds == Some(0) || (is_plain && threads.is_some_and(|threads| threads < 1.0)) {
-            return self.note(format!("{}: it has no threads or no rounds, so JMeter does nothing either", node.title()));
+            return self.note(format!(
+                "{}: it has no threads or no rounds, so JMeter does nothing either",
+                node.title()
+            ));
         }
         let has_modules = has_modules(node);
         let in_modules = has_modules && self.trees.all().any(|tree| needs_thread(tree));
-        let keeps = in_modules || needs_thread(node) || beside.iter().filter(|one| one.children.is_empty() && one.is_enabled()).any(needs_thread);
+        let keeps = in_modules
+            || needs_thread(node)
+            || beside.iter().filter(|one| one.children.is_empty() && one.is_enabled()).any(needs_thread);
         let is_one = threads.is_some_and(|threads| threads == 1.0);
         let is_thread = keeps || (rounds.is_some() && !(is_plain && is_one));
         let name = self.session_name(node);
-        self.group = Group { name: node.name().to_owned(), is_thread, threads: threads.unwrap_or(1.0), ..Group::default() };
+        self.group = Group {
+            name: node.name().to_owned(),
+            is_thread,
+            threads: threads.unwrap_or(1.0),
+            ..Group::default()
+        };
         let steps = self.session_steps(node, scope, beside, rounds);
         if steps.is_empty() {
             return self.note(format!("{}: nothing in it is left to send", node.title()));
@@ -176,12 +191,17 @@ impl<'a> Making<'a> {
     /// How many rounds a thread makes; none where it goes on until it is stopped.
     fn rounds(&mut self, node: &'a Node<'a>) -> Option<u64> {
         let controller = node.part("ThreadGroup.main_controller");
-        let property = |name: &str| controller.and_then(|controller| tree::property(controller, name)).unwrap_or_default();
+        let property = |name: &str| {
+            controller.and_then(|controller| tree::property(controller, name)).unwrap_or_default()
+        };
         if node.kind() == "ConcurrencyThreadGroup" || node.kind() == "ArrivalsThreadGroup" {
             let iterations = node.text("Iterations").trim();
             return self.number(iterations, node).filter(|rounds| *rounds >= 1.0).map(|rounds| rounds as u64);
         }
-        if controller.is_none() || property("LoopController.continue_forever") == "true" && property("LoopController.loops").trim() == "-1" {
+        if controller.is_none()
+            || property("LoopController.continue_forever") == "true"
+                && property("LoopController.loops").trim() == "-1"
+        {
             return None;
         }
         let rounds = self.number(property("LoopController.loops"), node)?;
@@ -218,14 +238,23 @@ impl<'a> Making<'a> {
             return;
         }
         let Some(rounds) = rounds else {
-            return self.leave_out_request(node, "gone on with its requests until it was stopped, before all others");
+            return self.leave_out_request(
+                node,
+                "gone on with its requests until it was stopped, before all others",
+            );
         };
         if threads > 1.0 {
-            self.note(format!("{}: {threads} threads prepared at once; here one user does it as often", node.title()));
+            self.note(format!(
+                "{}: {threads} threads prepared at once; here one user does it as often",
+                node.title()
+            ));
         }
         self.group = Group { name: node.name().to_owned(), is_thread: true, threads, ..Group::default() };
         let steps = self.session_steps(node, scope, beside, Some(rounds.saturating_mul(threads as u64)));
-        self.note(format!("{}: its requests stand under `prepare`, where a failed one ends the run", node.title()));
+        self.note(format!(
+            "{}: its requests stand under `prepare`, where a failed one ends the run",
+            node.title()
+        ));
         self.prepare.extend(steps);
     }
 
@@ -237,7 +266,8 @@ impl<'a> Making<'a> {
             true => self.number(node.text("ThreadGroup.delay"), node).unwrap_or(0.0).max(0.0),
             false => 0.0,
         };
-        let duration = Some(node.text("ThreadGroup.duration")).filter(|text| is_scheduled && !text.trim().is_empty());
+        let duration =
+            Some(node.text("ThreadGroup.duration")).filter(|text| is_scheduled && !text.trim().is_empty());
         let duration_s = duration.and_then(|text| self.number(text, node)).filter(|seconds| *seconds > 0.0);
         if node.flag("ThreadGroup.delayedStart") {
             self.note(format!("{}: threads are made only when they start, as always here", node.title()));
@@ -257,17 +287,28 @@ impl<'a> Making<'a> {
             return Some(GroupLoad::Once { sessions: threads, users: threads, over_s });
         }
         if rounds.is_some() {
-            self.leave_out(node, "ended each thread after a number of rounds, if its time was not up; here users begin again");
+            self.leave_out(
+                node,
+                "ended each thread after a number of rounds, if its time was not up; here users begin again",
+            );
         }
         if duration_s.is_none() {
-            self.note(format!("{}: it goes on until it is stopped; here for {HOLD_S} s (--for)", node.title()));
+            self.note(format!(
+                "{}: it goes on until it is stopped; here for {HOLD_S} s (--for)",
+                node.title()
+            ));
         }
         let total_s = duration_s.unwrap_or(ramp_s + HOLD_S);
         if let Some(rate) = self.group.arrivals {
             let spacing = Some("poisson".into());
             let hold = Some(time(total_s));
             self.limits.insert("in flight", threads as u64);
-            return Some(GroupLoad::Lasting(Load { rate: Some(Scalar::from(Rate(rate)).into()), spacing, hold, ..Load::default() }));
+            return Some(GroupLoad::Lasting(Load {
+                rate: Some(Scalar::from(Rate(rate)).into()),
+                spacing,
+                hold,
+                ..Load::default()
+            }));
         }
         let users = self.users(node.text("ThreadGroup.num_threads"), node);
         let pace = self.group.pace_s.map(time);
@@ -330,8 +371,10 @@ impl<'a> Making<'a> {
         let threads = number("ThreadGroup.num_threads")?;
         let delay = number("Threads initial delay").unwrap_or(0.0);
         let burst = number("Start users count burst").unwrap_or(0.0);
-        let (step, every) = (number("Start users count").unwrap_or(threads), number("Start users period").unwrap_or(0.0));
-        let (stop, stop_every) = (number("Stop users count").unwrap_or(threads), number("Stop users period").unwrap_or(0.0));
+        let (step, every) =
+            (number("Start users count").unwrap_or(threads), number("Start users period").unwrap_or(0.0));
+        let (stop, stop_every) =
+            (number("Stop users count").unwrap_or(threads), number("Stop users period").unwrap_or(0.0));
         let (flight, rise) = (number("flighttime").unwrap_or(0.0), number("rampUp").unwrap_or(0.0));
         let mut points = vec![(0.0, 0.0), (delay, 0.0)];
         let (mut at, mut level) = (delay, 0.0);
@@ -380,7 +423,9 @@ impl<'a> Making<'a> {
         if hold > 0.0 {
             phases.push(phase(hold, target.to_string(), None));
         }
-        (!phases.is_empty()).then(|| GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() }))
+        (!phases.is_empty()).then(|| {
+            GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() })
+        })
     }
 
     fn arrivals(&mut self, node: &'a Node<'a>) -> Option<GroupLoad> {
@@ -450,7 +495,8 @@ impl<'a> Making<'a> {
                         stretch(level, level, length);
                     }
                     let argument = argument.trim();
-                    let digits = argument.len() - argument.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+                    let digits = argument.len()
+                        - argument.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
                     let length = argument[..digits].parse::<f64>().ok()? * unit_s(argument[digits..].trim())?;
                     if kind == "pause" {
                         stretch(0.0, 0.0, length);
@@ -477,11 +523,14 @@ impl<'a> Making<'a> {
 
     /// The load of all, and how many sessions begin at most.
     pub(super) fn load(&mut self) -> (Load, Option<u64>) {
-        let loads: Vec<(String, &GroupLoad)> = self.sessions.iter().map(|(name, _, load)| (name.clone(), load)).collect();
+        let loads: Vec<(String, &GroupLoad)> =
+            self.sessions.iter().map(|(name, _, load)| (name.clone(), load)).collect();
         if let [(_, load)] = &loads[..] {
             return match load {
                 GroupLoad::Lasting(load) => (load.clone(), None),
-                GroupLoad::Once { sessions, users, over_s } => (once(*sessions, *users, *over_s), Some(*sessions as u64)),
+                GroupLoad::Once { sessions, users, over_s } => {
+                    (once(*sessions, *users, *over_s), Some(*sessions as u64))
+                }
             };
         }
         // the end of the longest
@@ -509,7 +558,9 @@ impl<'a> Making<'a> {
             each.sessions.push((name.clone(), load));
         }
         if ends {
-            self.note(format!("threads with a number of rounds have {longest} s for them; what is not done then is cut off"));
+            self.note(format!(
+                "threads with a number of rounds have {longest} s for them; what is not done then is cut off"
+            ));
         }
         (each, None)
     }
@@ -518,9 +569,15 @@ impl<'a> Making<'a> {
 /// So many sessions, and no more.
 fn once(sessions: f64, users: f64, over_s: f64) -> Load {
     let hold = Some(time(over_s + ENOUGH_S));
-    let comment = "It is over when they have ended (limits: sessions), at the latest after this time.".to_owned();
+    let comment =
+        "It is over when they have ended (limits: sessions), at the latest after this time.".to_owned();
     if over_s > 0.0 {
-        return Load { comment, rate: Some(Scalar::from(Rate(sessions / over_s)).into()), hold, ..Load::default() };
+        return Load {
+            comment,
+            rate: Some(Scalar::from(Rate(sessions / over_s)).into()),
+            hold,
+            ..Load::default()
+        };
     }
     Load { comment, users: Some((users as u64).into()), hold, ..Load::default() }
 }
@@ -636,7 +693,8 @@ fn has_modules(node: &Node<'_>) -> bool {
 
 /// Whether a text asks for what a thread keeps.
 fn says(element: &Element) -> bool {
-    const WORDS: [&str; 5] = ["${__threadNum", "${__iterationNum", "${__counter(TRUE", "${__counter(true", "${__CSVRead("];
+    const WORDS: [&str; 5] =
+        ["${__threadNum", "${__iterationNum", "${__counter(TRUE", "${__counter(true", "${__CSVRead("];
     WORDS.iter().any(|word| element.text.contains(word)) || element.children.iter().any(says)
 }
 

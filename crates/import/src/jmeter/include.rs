@@ -96,6 +96,7 @@ fn read(folder: &Path, path: &str) -> Option<String> {
 /// A path that does not leave the folder of the plan, with slashes.
 pub(super) fn below(path: &str) -> Option<String> {
     let path = path.trim().replace('\\', "/");
-    let is_below = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_below =
+        Path::new(&path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     (is_below && !path.is_empty()).then(|| path.trim_start_matches("./").to_owned())
 }

@@ -56,7 +56,8 @@ impl<'a> Making<'a> {
             "response_data" | "response_data_as_document" if field == "response_data" => {
                 let mut conditions = Vec::new();
                 for text in &texts {
-                    let Some(condition) = self.body_condition(node, kind, text, request, texts.len() == 1) else {
+                    let Some(condition) = self.body_condition(node, kind, text, request, texts.len() == 1)
+                    else {
                         return self.not_checked(node, &texts);
                     };
                     conditions.extend(condition);
@@ -100,7 +101,9 @@ impl<'a> Making<'a> {
                     Box::new(move |status| regex.is_match(status))
                 }
             };
-            sets.push(statuses.clone().filter(|status| holds(&status.to_string()) != (kind & NOT != 0)).collect());
+            sets.push(
+                statuses.clone().filter(|status| holds(&status.to_string()) != (kind & NOT != 0)).collect(),
+            );
         }
         for status in statuses {
             let mut of = sets.iter().map(|set| set.contains(&status));
@@ -141,14 +144,18 @@ impl<'a> Making<'a> {
             }
             let body = self.body(request);
             let text = self.expression(text, node)?.text;
-            let holds = if of == EQUALS { format!("{body} == {text}") } else { format!("contains({body}, {text})") };
+            let holds =
+                if of == EQUALS { format!("{body} == {text}") } else { format!("contains({body}, {text})") };
             return Some(vec![if is_not { format!("not ({holds})") } else { holds }]);
         }
         let mut pattern = match self.pattern(text, node) {
             Some(pattern) => pattern,
             None => {
                 // an expression of plain letters around variables is a text
-                let is_plain = !text.replace("${", "").replace('}', "").contains(['\\', '[', '(', '*', '+', '?', '|', '^', '{', '.']);
+                let is_plain = !text
+                    .replace("${", "")
+                    .replace('}', "")
+                    .contains(['\\', '[', '(', '*', '+', '?', '|', '^', '{', '.']);
                 if of != CONTAINS || !is_plain {
                     return None;
                 }
@@ -166,7 +173,11 @@ impl<'a> Making<'a> {
             return Some(Vec::new());
         }
         let found = self.own_name("found");
-        let of = Map::from([("regex", Value::from(pattern)), ("group", 0u64.into()), ("when missing", "clear".into())]);
+        let of = Map::from([
+            ("regex", Value::from(pattern)),
+            ("group", 0u64.into()),
+            ("when missing", "clear".into()),
+        ]);
         request.extract.insert(found.clone(), of);
         Some(vec![if is_not { format!("not exists({found})") } else { format!("exists({found})") }])
     }
@@ -191,7 +202,9 @@ impl<'a> Making<'a> {
         let of = kind & (MATCH | CONTAINS | EQUALS | SUBSTRING);
         let Some((name, value)) = text.split_once(':') else { return false };
         let is_token = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        let is_plain = of == SUBSTRING || regex::escape(value) == value || !value.contains(['\\', '[', '(', '*', '+', '?', '|', '^']);
+        let is_plain = of == SUBSTRING
+            || regex::escape(value) == value
+            || !value.contains(['\\', '[', '(', '*', '+', '?', '|', '^']);
         if kind & (NOT | OR) != 0 || of == EQUALS || of == MATCH || !is_token || !is_plain {
             return false;
         }
@@ -208,7 +221,8 @@ impl<'a> Making<'a> {
     fn json_check(&mut self, node: &Node<'_>, request: &mut Request) {
         let expected = node.text("EXPECTED_VALUE");
         let would = format!("checked the JSON at {}", node.text("JSON_PATH"));
-        let (is_valued, is_regex) = (node.flag("JSONVALIDATION"), node.flag("ISREGEX") || node.text("ISREGEX").is_empty());
+        let (is_valued, is_regex) =
+            (node.flag("JSONVALIDATION"), node.flag("ISREGEX") || node.text("ISREGEX").is_empty());
         let Some(path) = self.json_path(node.text("JSON_PATH"), node) else {
             return self.leave_out(node, &would);
         };
@@ -262,7 +276,10 @@ impl<'a> Making<'a> {
         let is_body = field.ends_with("response_data");
         let Some(size) = size.filter(|_| is_body) else {
             let what = if is_body { "body" } else { "whole answer, headers included," };
-            return self.leave_out(node, &format!("checked the size of the {what} ({sign} {})", node.text("SizeAssertion.size")));
+            return self.leave_out(
+                node,
+                &format!("checked the size of the {what} ({sign} {})", node.text("SizeAssertion.size")),
+            );
         };
         let body = self.body(request);
         add_that(request, &format!("len({body}) {sign} {}", super::function::number(&size)));
@@ -272,7 +289,10 @@ impl<'a> Making<'a> {
         let Some(most) = self.number(node.text(name), node).filter(|ms| *ms >= 1.0) else {
             return self.leave_out(node, "checked how long its answer took");
         };
-        self.note(format!("{}: an answer that takes longer is a timeout here, and not waited for", node.title()));
+        self.note(format!(
+            "{}: an answer that takes longer is a timeout here, and not waited for",
+            node.title()
+        ));
         request.timeout = Some(super::group::time(most / 1e3));
     }
 }
@@ -310,4 +330,3 @@ fn ranges(numbers: &[u32]) -> Value {
         .collect();
     if values.len() == 1 { values.remove(0) } else { Value::List(values) }
 }
-

@@ -57,7 +57,9 @@ impl<'a> Sampler<'a, '_> {
 
     fn files(&self) -> &'a [Element] {
         let files = self.node.part("HTTPsampler.Files");
-        let list = files.and_then(|files| files.children.iter().find(|child| child.attribute("name") == Some("HTTPFileArgs.files")));
+        let list = files.and_then(|files| {
+            files.children.iter().find(|child| child.attribute("name") == Some("HTTPFileArgs.files"))
+        });
         list.map(|list| list.children.as_slice()).unwrap_or_default()
     }
 }
@@ -102,7 +104,10 @@ impl<'a> Making<'a> {
         };
         let known = self.known(written, node).unwrap_or_default();
         let Some(method) = method_as_sent(known.trim()).map(str::to_owned) else {
-            self.leave_out_request(node, &format!("sent a request with the method {}", super::shown(written)));
+            self.leave_out_request(
+                node,
+                &format!("sent a request with the method {}", super::shown(written)),
+            );
             return None;
         };
         let mut common = Common::default();
@@ -112,7 +117,9 @@ impl<'a> Making<'a> {
         let takes_body = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
             && (method != "DELETE" || sampler.flag("HTTPSampler.postBodyRaw"));
         let is_raw = sampler.flag("HTTPSampler.postBodyRaw")
-            || (!sampler.parameters().is_empty() && sampler.parameters().iter().all(|parameter| parameter.name.is_empty()) && takes_body);
+            || (!sampler.parameters().is_empty()
+                && sampler.parameters().iter().all(|parameter| parameter.name.is_empty())
+                && takes_body);
         if is_raw && (takes_body || !sampler.parameters().is_empty()) {
             self.raw_body(&sampler, &mut request, has_type);
         } else if takes_body {
@@ -120,12 +127,17 @@ impl<'a> Making<'a> {
         } else {
             self.query(&sampler, &mut request, &mut path);
         }
-        if request.body.is_none() && request.form.is_empty() && request.multipart.is_empty() && !sampler.files().is_empty() {
+        if request.body.is_none()
+            && request.form.is_empty()
+            && request.multipart.is_empty()
+            && !sampler.files().is_empty()
+        {
             self.leave_out_request(node, "sent files with its request");
         }
         request.path = self.path(&origin, path).into();
         request.label = self.label(node, &origin);
-        let has_redirects = sampler.flag("HTTPSampler.follow_redirects") || sampler.flag("HTTPSampler.auto_redirects");
+        let has_redirects =
+            sampler.flag("HTTPSampler.follow_redirects") || sampler.flag("HTTPSampler.auto_redirects");
         common.follow = has_redirects.then_some(REDIRECTS);
         common.timeout = self.timeout(&sampler);
         self.keep_alive.push(sampler.text("HTTPSampler.use_keepalive").trim() != "false");
@@ -139,7 +151,9 @@ impl<'a> Making<'a> {
             self.leave_out(node, "gone through a proxy; here: system: proxy");
         }
         let encoding = sampler.text("HTTPSampler.contentEncoding").trim();
-        if !matches!(encoding.to_ascii_lowercase().as_str(), "" | "utf-8" | "utf8") && !encoding.contains("${") {
+        if !matches!(encoding.to_ascii_lowercase().as_str(), "" | "utf-8" | "utf8")
+            && !encoding.contains("${")
+        {
             self.leave_out(node, &format!("encoded its texts as {}", super::shown(encoding)));
         }
         if !sampler.text("HTTPSampler.ipSource").trim().is_empty() {
@@ -181,7 +195,9 @@ impl<'a> Making<'a> {
         let path = sampler.text("HTTPSampler.path").trim();
         // a URL in the place of the path
         let whole = self.known(path.split(['?', '#']).next().unwrap_or_default(), node);
-        if let Some(url) = whole.filter(|whole| whole.contains("://") && path.contains("://") || whole.starts_with("http")) {
+        if let Some(url) =
+            whole.filter(|whole| whole.contains("://") && path.contains("://") || whole.starts_with("http"))
+        {
             if url.starts_with("http://") || url.starts_with("https://") {
                 return self.place_of_url(path, node);
             }
@@ -191,7 +207,8 @@ impl<'a> Making<'a> {
         {
             return self.place_of_url(path, node);
         }
-        let (domain, port) = (sampler.text("HTTPSampler.domain").trim(), sampler.text("HTTPSampler.port").trim());
+        let (domain, port) =
+            (sampler.text("HTTPSampler.domain").trim(), sampler.text("HTTPSampler.port").trim());
         let protocol = match sampler.text("HTTPSampler.protocol").trim() {
             "" => "http",
             protocol => protocol,
@@ -209,7 +226,8 @@ impl<'a> Making<'a> {
         let protocol = self.text(protocol, node).to_ascii_lowercase_where_plain();
         let has_port = port_value.trim().parse::<i64>().is_ok_and(|port| port > 0);
         let is_default = matches!((protocol.as_str(), port), ("http", "80") | ("https", "443"));
-        let port = if has_port && !is_default { format!(":{}", self.text(port, node)) } else { String::new() };
+        let port =
+            if has_port && !is_default { format!(":{}", self.text(port, node)) } else { String::new() };
         let path = self.path_from(path, node);
         Some((format!("{protocol}://{domain}{port}"), path))
     }
@@ -267,7 +285,9 @@ impl<'a> Making<'a> {
             match piece {
                 super::text::Piece::Text(text) => label.push_str(&text),
                 super::text::Piece::Variable(name) => {
-                    label.push_str(&self.known(&format!("${{{name}}}"), node).unwrap_or_else(|| format!("{{{name}}}")));
+                    label.push_str(
+                        &self.known(&format!("${{{name}}}"), node).unwrap_or_else(|| format!("{{{name}}}")),
+                    );
                 }
                 super::text::Piece::Call(name, _) => label.push_str(&format!("{{{name}}}")),
             }
@@ -300,12 +320,18 @@ impl<'a> Making<'a> {
                 names.push(small.clone());
                 if OWN_HEADERS.contains(&small.as_str()) {
                     if small == "host" {
-                        self.leave_out_request(manager, &format!("sent the header Host: {}", super::shown(value)));
+                        self.leave_out_request(
+                            manager,
+                            &format!("sent the header Host: {}", super::shown(value)),
+                        );
                     }
                     continue;
                 }
                 let Some(known) = self.known(name, node) else {
-                    self.leave_out_request(manager, &format!("sent a header whose name is {}", super::shown(name)));
+                    self.leave_out_request(
+                        manager,
+                        &format!("sent a header whose name is {}", super::shown(name)),
+                    );
                     continue;
                 };
                 let value = self.header(&known, value, manager);
@@ -341,11 +367,14 @@ impl<'a> Making<'a> {
                 Some(known) if known == time.as_str() => {}
                 Some(known) => {
                     let known = known.to_owned();
-                    self.note(format!("connect timeouts differ from request to request; here all have {known}"));
+                    self.note(format!(
+                        "connect timeouts differ from request to request; here all have {known}"
+                    ));
                 }
             }
         }
-        let answer = self.number(sampler.text("HTTPSampler.response_timeout"), node).filter(|ms| *ms >= 1.0)?;
+        let answer =
+            self.number(sampler.text("HTTPSampler.response_timeout"), node).filter(|ms| *ms >= 1.0)?;
         Some(super::group::time(answer / 1e3).as_str().to_owned())
     }
 
@@ -382,7 +411,9 @@ impl<'a> Making<'a> {
             }
             let plain = percent_decode_str(&text.replace('+', " ")).decode_utf8().ok()?.into_owned();
             let again: String = form_urlencoded::byte_serialize(plain.as_bytes()).collect();
-            let is_same = again == text || again.replace('+', "%20") == text || !text.contains(['%', '+', '&', '=', '#']);
+            let is_same = again == text
+                || again.replace('+', "%20") == text
+                || !text.contains(['%', '+', '&', '=', '#']);
             is_same.then_some(plain)
         };
         let has_no_equals = tree::property(parameter.element, "HTTPArgument.use_equals") == Some("false");
@@ -457,7 +488,10 @@ impl<'a> Making<'a> {
             // the file is the body
             let path = text(file, "File.path");
             let Some(path) = self.known(path, node).and_then(|path| self.file_beside(&path)) else {
-                return self.leave_out_request(node, &format!("sent the file {}, which is not in the plan's folder", super::shown(path)));
+                return self.leave_out_request(
+                    node,
+                    &format!("sent the file {}, which is not in the plan's folder", super::shown(path)),
+                );
             };
             let kind = text(file, "File.mimetype").trim();
             if !has_type && !kind.is_empty() {
@@ -471,7 +505,8 @@ impl<'a> Making<'a> {
         }
         let mut form = Map::new();
         let is_form = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("content-type") && value.starts_with("application/x-www-form-urlencoded")
+            name.eq_ignore_ascii_case("content-type")
+                && value.starts_with("application/x-www-form-urlencoded")
         };
         let mut is_plain = !has_type || headers.iter().any(is_form);
         for parameter in &parameters {
@@ -494,10 +529,18 @@ impl<'a> Making<'a> {
         }
     }
 
-    fn parts(&mut self, parameters: &[Parameter<'a>], files: &'a [Element], request: &mut Request, node: &Node<'_>) {
+    fn parts(
+        &mut self,
+        parameters: &[Parameter<'a>],
+        files: &'a [Element],
+        request: &mut Request,
+        node: &Node<'_>,
+    ) {
         let mut parts = Map::new();
         for parameter in parameters {
-            let Some(name) = self.known(parameter.name, node).filter(|name| !name.is_empty() && parts.get(name).is_none()) else {
+            let Some(name) =
+                self.known(parameter.name, node).filter(|name| !name.is_empty() && parts.get(name).is_none())
+            else {
                 self.leave_out_request(node, &format!("sent a part called {}", super::shown(parameter.name)));
                 continue;
             };
@@ -512,7 +555,13 @@ impl<'a> Making<'a> {
             let name = self.known(text("File.paramname"), node).filter(|name| parts.get(name).is_none());
             let path = self.known(text("File.path"), node).and_then(|path| self.file_beside(&path));
             let (Some(name), Some(path)) = (name, path) else {
-                self.leave_out_request(node, &format!("sent the file {}, which is not in the plan's folder", super::shown(text("File.path"))));
+                self.leave_out_request(
+                    node,
+                    &format!(
+                        "sent the file {}, which is not in the plan's folder",
+                        super::shown(text("File.path"))
+                    ),
+                );
                 continue;
             };
             let mut part = Map::from([("file", self.named_file(&path))]);
@@ -554,7 +603,10 @@ impl<'a> Making<'a> {
         if !manager.list("CookieManager.cookies").is_empty() {
             self.leave_out_request(manager, "sent cookies that stand in the plan");
         }
-        if manager.flag("CookieManager.clearEachIteration") && self.group.is_thread && self.group.iteration.is_some() {
+        if manager.flag("CookieManager.clearEachIteration")
+            && self.group.is_thread
+            && self.group.iteration.is_some()
+        {
             self.leave_out(manager, "forgotten all cookies at the begin of each round");
         }
         true

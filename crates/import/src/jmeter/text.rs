@@ -146,7 +146,10 @@ mod tests {
         for (whole, expected) in [
             ("a\\,b", vec![text("a\\,b")]),
             ("a${b}\\${c}", vec![text("a"), variable("b"), text("${c}")]),
-            ("${__P(host,localhost)}:${p}", vec![call("P", &["host", "localhost"]), text(":"), variable("p")]),
+            (
+                "${__P(host,localhost)}:${p}",
+                vec![call("P", &["host", "localhost"]), text(":"), variable("p")],
+            ),
             ("${__UUID}", vec![call("UUID", &[])]),
             ("${__time()}", vec![call("time", &[""])]),
             ("${__V(a_${__counter(TRUE,)})}", vec![call("V", &["a_${__counter(TRUE,)}"])]),

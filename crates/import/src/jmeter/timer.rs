@@ -35,7 +35,8 @@ impl<'a> Making<'a> {
                     let of = |making: &mut Self, name| making.number(timer.text(name), timer);
                     let found = (of(self, "ConstantTimer.delay"), of(self, "RandomTimer.range"));
                     // Poisson's distribution has its mean as variance
-                    let found = found.0.zip(found.1).map(|(delay, mean)| (delay + mean, mean.max(0.0).sqrt()));
+                    let found =
+                        found.0.zip(found.1).map(|(delay, mean)| (delay + mean, mean.max(0.0).sqrt()));
                     self.bell(timer, found, &mut steps);
                 }
                 "ConstantThroughputTimer" | "PreciseThroughputTimer" => {
@@ -56,7 +57,11 @@ impl<'a> Making<'a> {
             return (delay > 0.0).then(|| {
                 let text = self.text(delay_text(timer), timer);
                 // a setting stays one
-                let value = if text.contains("${") { format!("{text}ms").into() } else { Value::Scalar(time(delay / 1e3)) };
+                let value = if text.contains("${") {
+                    format!("{text}ms").into()
+                } else {
+                    Value::Scalar(time(delay / 1e3))
+                };
                 Think { time: value, ..Think::default() }.into()
             });
         }
@@ -79,7 +84,9 @@ impl<'a> Making<'a> {
         };
         let (low, high) = (mean / 3.0 - deviation, mean / 3.0 + deviation);
         if low < 0.0 {
-            let would = format!("waited {mean} ms with a deviation of {deviation} ms, by a normal distribution; here evenly");
+            let would = format!(
+                "waited {mean} ms with a deviation of {deviation} ms, by a normal distribution; here evenly"
+            );
             self.leave_out(timer, &would);
             // the same mean and deviation, as far as there is room
             let half = (deviation * 3.0_f64.sqrt()).min(mean);
@@ -113,7 +120,10 @@ impl<'a> Making<'a> {
             if is_precise {
                 let period = self.number(timer.text("throughputPeriod"), timer).unwrap_or(3_600.0).max(1.0);
                 self.group.arrivals = Some(wanted / period / count);
-                self.note(format!("{}: rounds arrive at its rate (load: rate), at most one for each thread at once", timer.title()));
+                self.note(format!(
+                    "{}: rounds arrive at its rate (load: rate), at most one for each thread at once",
+                    timer.title()
+                ));
                 continue;
             }
             let of_each = matches!(timer.text("calcMode").trim(), "0" | "this thread only" | "calcMode.1");
@@ -121,7 +131,10 @@ impl<'a> Making<'a> {
             // requests each minute
             let pace_s = 60.0 * count * users / wanted;
             self.group.pace_s = Some(self.group.pace_s.map_or(pace_s, |known| known.max(pace_s)));
-            self.note(format!("{}: each user begins a round on a beat (load: pace), which comes to its rate", timer.title()));
+            self.note(format!(
+                "{}: each user begins a round on a beat (load: pace), which comes to its rate",
+                timer.title()
+            ));
         }
     }
 }

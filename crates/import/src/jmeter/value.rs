@@ -224,13 +224,15 @@ impl Making<'_> {
     /// The setting of a user-defined variable.
     fn user_setting(&mut self, name: &str, value: &str) -> Expr {
         let what = format!("variable {name}");
-        let setting = self.setting(&what, name, &format!("the plan's variable {}", super::shown(name)), value);
+        let setting =
+            self.setting(&what, name, &format!("the plan's variable {}", super::shown(name)), value);
         Expr::setting(setting, value)
     }
 
     /// The setting of a property, which `-J name=value` gives.
     pub(super) fn property(&mut self, name: &str, default: &str) -> Expr {
-        let given = self.properties.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let given =
+            self.properties.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         self.asked_properties.insert(name.to_owned());
         let (what, value) = match given {
             Some(value) => (format!("property {name}"), value),
@@ -274,7 +276,9 @@ impl Making<'_> {
         if is_of_script {
             self.leave_out_request(node, &format!("put what a script sets as ${{{name}}} in its place"));
         } else {
-            self.note(format!("nothing in the plan sets ${{{name}}}: it is sent as it is written, as JMeter does"));
+            self.note(format!(
+                "nothing in the plan sets ${{{name}}}: it is sent as it is written, as JMeter does"
+            ));
         }
     }
 }
