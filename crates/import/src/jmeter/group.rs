@@ -19,6 +19,8 @@ const ROUNDS_ALWAYS: u64 = 1_000_000_000;
 const HOLD_S: f64 = 60.0;
 /// How long threads that end by themselves may take at most.
 const ENOUGH_S: f64 = 3_600.0;
+/// Connections of arriving sessions that the language has without being told.
+const CONNECTIONS: f64 = 1_000.0;
 /// Most phases of a load.
 const PHASES_MAX: usize = 200;
 
@@ -100,7 +102,10 @@ impl<'a> Making<'a> {
                 node.title()
             ));
         }
-        let keeps = needs_thread(node)
+        let has_modules = has_modules(node);
+        let in_modules = has_modules && self.trees.all().any(|tree| needs_thread(tree));
+        let keeps = in_modules
+            || needs_thread(node)
             || beside.iter().filter(|one| one.children.is_empty() && one.is_enabled()).any(needs_thread);
         let is_one = threads.is_some_and(|threads| threads == 1.0);
         let is_thread = keeps || (rounds.is_some() && !(is_plain && is_one));
@@ -276,6 +281,9 @@ impl<'a> Making<'a> {
                 return Some(GroupLoad::Once { sessions: rounds as f64, users: 1.0, over_s: 0.0 });
             }
             let over_s = if threads > 1.0 { ramp_s } else { 0.0 };
+            if over_s > 0.0 && threads > CONNECTIONS {
+                self.limits.insert("connections", threads as u64);
+            }
             return Some(GroupLoad::Once { sessions: threads, users: threads, over_s });
         }
         if rounds.is_some() {
@@ -606,7 +614,7 @@ fn arriving(seconds: f64, rate: String, measured: Option<bool>) -> Phase {
     }
 }
 
-/// The sum of several lines of time and level, as phases. Where any of them holds a level, only those count as measured.
+/// The sum of several lines of time and level, as phases. Measured is from the first that holds a level to the last.
 fn levels(lines: &[Vec<(f64, f64)>]) -> Option<Vec<Phase>> {
     let mut times: Vec<f64> = lines.iter().flatten().map(|(at, _)| *at).collect();
     times.push(0.0);
@@ -620,19 +628,22 @@ fn levels(lines: &[Vec<(f64, f64)>]) -> Option<Vec<Phase>> {
         phases.push((to_s - from_s, sum(from_s, true).round(), sum(to_s, false).round()));
     }
     let is_held = |(_, from, to): &(f64, f64, f64)| from == to && *to > 0.0;
-    let has_held = phases.iter().any(is_held);
     while phases.last().is_some_and(|(_, from, to)| *from == 0.0 && *to == 0.0) {
         phases.pop();
     }
     if phases.is_empty() || phases.len() > PHASES_MAX {
         return None;
     }
-    let make = |one: &(f64, f64, f64)| {
+    // what is measured is one stretch
+    let first = phases.iter().position(is_held);
+    let last = phases.iter().rposition(is_held);
+    let make = |(at, one): (usize, &(f64, f64, f64))| {
         let (length, from, to) = *one;
         let users = if from == to { to.to_string() } else { format!("{from} to {to}") };
-        phase(length, users, (has_held && !is_held(one)).then_some(false))
+        let is_outside = first.zip(last).is_some_and(|(first, last)| at < first || at > last);
+        phase(length, users, is_outside.then_some(false))
     };
-    Some(phases.iter().map(make).collect())
+    Some(phases.iter().enumerate().map(make).collect())
 }
 
 fn level_at(line: &[(f64, f64)], at: f64, behind: bool) -> f64 {
@@ -673,6 +684,11 @@ fn needs_thread(node: &Node<'_>) -> bool {
         _ => false,
     };
     own || says(node.element) || node.children.iter().any(needs_thread)
+}
+
+/// Whether it takes in parts of other places.
+fn has_modules(node: &Node<'_>) -> bool {
+    matches!(node.kind(), "ModuleController" | "IncludeController") || node.children.iter().any(has_modules)
 }
 
 /// Whether a text asks for what a thread keeps.
