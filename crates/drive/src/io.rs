@@ -160,8 +160,7 @@ pub(crate) trait Io {
     }
 }
 
-/// Sockets whose kind is known only when they are used: what carries requests is compiled once for all kinds that are not
-/// the system's own.
+/// Any sockets behind one type, so that each protocol is compiled once for TLS, proxies, greetings and several targets.
 pub(crate) type BoxedIo = Box<dyn Io>;
 
 impl Io for BoxedIo {

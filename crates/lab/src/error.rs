@@ -17,7 +17,7 @@ pub enum LabError {
     /// The scenario's `prepare` failed: the system's data is not what the load needs.
     #[error("{0}")]
     Prepare(String),
-    /// A script of the scenario did not do what scripts do.
+    /// A script of the scenario did not return in time.
     #[error("{0}")]
     Script(String),
     /// The load could not be driven or the run not be written.

@@ -162,7 +162,10 @@ fn figures(totals: &Totals, per_s: impl Iterator<Item = f64>, threads: usize) ->
     let window_s = totals.window.map_or(0.0, |window| window.length_s());
     if rates.is_empty() && window_s > 0.0 {
         // shorter than a second
-        rates.saturating_record_n((answered as f64 / window_s / threads as f64).round() as u64, threads as u64);
+        rates.saturating_record_n(
+            (answered as f64 / window_s / threads as f64).round() as u64,
+            threads as u64,
+        );
     }
     let mut latency = new_histogram();
     let known =

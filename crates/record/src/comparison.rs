@@ -122,7 +122,7 @@ impl ComparisonFile {
         let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
         let damaged = |reason: String| RecordError::Damaged { path: dir.join(files::COMPARISON), reason };
         let comparison: ComparisonFile =
-            serde_json::from_slice(text.as_bytes()).map_err(|error| damaged(error.to_string()))?;
+            crate::json::read(text).map_err(|error| damaged(error.to_string()))?;
         if comparison.format > FORMAT {
             return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
         }

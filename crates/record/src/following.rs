@@ -144,18 +144,14 @@ impl Following {
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
         // a line that is not whole is none
-        read()
-            .unwrap_or_default()
-            .lines()
-            .filter_map(|line| serde_json::from_slice(line.as_bytes()).ok())
-            .collect()
+        read().unwrap_or_default().lines().filter_map(|line| crate::json::read(line).ok()).collect()
     }
 }
 
 fn begun(dir: &Path) -> Result<Begun, RecordError> {
     let path = dir.join(files::BEGUN);
     let text = fs::read(&path).map_err(io_error("read", &path))?;
-    serde_json::from_slice(&text).map_err(|error| damaged(&path, format!("not the start of a run: {error}")))
+    crate::json::read(&text).map_err(|error| damaged(&path, format!("not the start of a run: {error}")))
 }
 
 /// Counts what is read.

@@ -98,6 +98,7 @@ mod handover;
 mod histogram;
 pub mod interval;
 mod journal;
+mod json;
 mod latency_log;
 pub mod ledger;
 pub mod limit;

@@ -332,7 +332,7 @@ impl Manifest {
     /// # Errors
     /// Where it is no manifest.
     pub fn from_json(text: &[u8]) -> Result<Manifest, serde_json::Error> {
-        serde_json::from_slice(text)
+        crate::json::read(text)
     }
 
     /// Divides the good answers of `system` by the CPU time of all services and balancers, in place of what was driven alone.

@@ -326,8 +326,8 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
         read => read.map_err(io_error("read", &path))?,
     };
     // The format first: the rest of a later one may look different.
-    let Versioned { format } = serde_json::from_slice(text.as_bytes())
-        .map_err(|e| damaged(&path, format!("not the manifest of a run: {e}")))?;
+    let Versioned { format } =
+        crate::json::read(&text).map_err(|e| damaged(&path, format!("not the manifest of a run: {e}")))?;
     if format > FORMAT {
         return Err(RecordError::TooNew { path, found: format, known: FORMAT });
     }
@@ -562,8 +562,7 @@ fn read_events(path: &Path) -> Result<Vec<Event>, RecordError> {
     let text = read_text(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let event = |(number, line): (usize, &str)| {
-        serde_json::from_slice(line.as_bytes())
-            .map_err(|e| damaged(path, format!("line {}: not an event: {e}", number + 1)))
+        crate::json::read(line).map_err(|e| damaged(path, format!("line {}: not an event: {e}", number + 1)))
     };
     lines.map(event).collect()
 }

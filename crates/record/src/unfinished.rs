@@ -29,8 +29,8 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     journal::check(&journal, &journal_path)?;
     let begun_path = dir.join(files::BEGUN);
     let text = fs::read(&begun_path).map_err(io_error("read", &begun_path))?;
-    let Begun { threads, anchor_s, mut manifest } = serde_json::from_slice(&text)
-        .map_err(|e| damaged(&begun_path, format!("not the start of a run: {e}")))?;
+    let Begun { threads, anchor_s, mut manifest } =
+        crate::json::read(&text).map_err(|e| damaged(&begun_path, format!("not the start of a run: {e}")))?;
     let scenario = dir.join(files::SCENARIO);
     let scenario = fs::read_to_string(&scenario).map_err(io_error("read", &scenario))?;
 
@@ -159,7 +159,7 @@ fn entered(dir: &Path) -> Option<summary::Ledger> {
 /// Those before the first line that is not whole.
 fn whole_events(path: &Path) -> Vec<Event> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().map_while(|line| serde_json::from_slice(line.as_bytes()).ok()).collect()
+    text.lines().map_while(|line| crate::json::read(line).ok()).collect()
 }
 
 fn remove(dir: &PathBuf) -> Result<(), RecordError> {

@@ -414,12 +414,12 @@ impl Program for WrkProgram {
 
     fn next(&mut self, session: u32, _: Duration) -> Next {
         if let Some(error) = &self.error {
-            return Next::Broken(error.to_string());
+            return Next::Failed(error.to_string());
         }
         self.shared.turn();
         let next = self.step(session as usize);
         self.shared.turn();
-        next.unwrap_or_else(|error| Next::Broken(error.to_string()))
+        next.unwrap_or_else(|error| Next::Failed(error.to_string()))
     }
 
     fn answered(&mut self, _: u32, answer: &AnswerView<'_>) -> AnswerCheck {

@@ -149,7 +149,7 @@ impl Drive {
             }
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
-            end.script_failed = end.script_failed.or(one.program_broke);
+            end.script_failed = end.script_failed.or(one.program_failed);
             end.counters += &one.counters;
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);

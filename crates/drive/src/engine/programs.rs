@@ -92,8 +92,8 @@ impl Thread<'_> {
                 self.flow.is_stopped = true;
                 Asked::Stopped
             }
-            Next::Broken(reason) => {
-                self.flow.broken.get_or_insert(reason);
+            Next::Failed(reason) => {
+                self.flow.program_failed.get_or_insert(reason);
                 self.control.abort();
                 Asked::Stopped
             }

@@ -107,7 +107,7 @@ pub(crate) struct ThreadEnd {
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
     /// Why its program could not.
-    pub program_broke: Option<String>,
+    pub program_failed: Option<String>,
 }
 
 /// Bounds of one thread.
@@ -178,7 +178,7 @@ pub(crate) struct Flow {
     /// Whether a program has said that nothing more begins.
     pub is_stopped: bool,
     /// Why a program cannot go on.
-    pub broken: Option<String>,
+    pub program_failed: Option<String>,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
     /// Requests that were sent again, over another connection, because the server had not taken them.
@@ -259,7 +259,7 @@ impl Thread<'_> {
                 .filter(|(_, count)| *count > 0)
                 .for_each(|(all, count)| all.push((request, count)));
         }
-        end.program_broke = self.flow.broken.take();
+        end.program_failed = self.flow.program_failed.take();
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();
         self.recorder.finish(end.ended_ns, gauges);

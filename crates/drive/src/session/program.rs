@@ -44,7 +44,7 @@ pub enum Next {
     /// Nothing more begins on this thread; what is under way is waited for.
     Stop,
     /// The program cannot go on: the drive ends at once, for this reason.
-    Broken(String),
+    Failed(String),
 }
 
 /// A request of HTTP. The driver adds `Host`, `Content-Length` and the session's cookies.

@@ -208,7 +208,7 @@ impl Forms {
     pub fn read(run_dir: &Path) -> Result<Forms, RecordError> {
         let path = run_dir.join(files::LEDGER).join(files::FORMS);
         let text = fs::read(&path).map_err(io_error("read", &path))?;
-        let stored: StoredForms = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+        let stored: StoredForms = crate::json::read(&text).map_err(|error| damaged(&path, error))?;
         Forms::new(stored.seed, &stored.forms).map_err(|reason| damaged(&path, reason))
     }
 

@@ -111,7 +111,7 @@ pub struct HitArguments {
     /// targets, command lines of curl
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
-    /// A script of wrk or wrk2 (Lua), which makes the requests; what stands behind -- goes to its `init`
+    /// A script of wrk or wrk2 (Lua), which makes the requests; arguments after -- go to its `init`
     #[arg(short = 's', long, value_name = "FILE", help_heading = REQUEST, conflicts_with_all =
           ["urls", "random_path", "method", "body", "body_file", "content_type", "expect", "pipeline"])]
     pub script: Option<PathBuf>,
