@@ -35,6 +35,8 @@ use crate::{FILE_BYTES_MAX, Imported, xml};
 const REQUESTS_MAX: usize = 2_000;
 /// Most text of all requests, bytes.
 const BYTES_MAX: usize = 1 << 20;
+/// How long the answers of one user may take all together, seconds: nobody knows before.
+const ANSWERS_S: f64 = 5.0;
 /// Most parts that an error tells.
 const SHOWN_PARTS_MAX: usize = 10;
 /// Longest text that is shown, characters.
@@ -145,6 +147,8 @@ struct Making<'p> {
     has_http: bool,
     requests: usize,
     bytes: usize,
+    /// How long the pauses of one user are, at most or nearly so, seconds.
+    lasts_s: f64,
     /// Elements that were told as unknown, by their place in memory.
     unknown: HashSet<usize>,
 }
@@ -169,6 +173,7 @@ impl<'p> Making<'p> {
             has_http: false,
             requests: 0,
             bytes: 0,
+            lasts_s: 0.0,
             unknown: HashSet::new(),
         }
     }
@@ -229,8 +234,7 @@ impl<'p> Making<'p> {
         let defaults = self.options.defaults();
         Some(Scenario {
             name: name.map(Into::into),
-            comment: "Users arrive at random, as in Tsung. It waits at the end until all have done their session; here the load \
-                      ends with its last phase."
+            comment: "Users arrive at random, as in Tsung. The phase \"last users\" is for those who are still there when no more arrive."
                 .into(),
             settings: std::mem::take(&mut self.settings.map),
             system: Some(self.system()),
@@ -415,6 +419,7 @@ impl<'p> Making<'p> {
         } else {
             wanted
         };
+        self.lasts_s = self.lasts_s.max(self.pauses_s(&session.children) + ANSWERS_S);
         kinds.push(Chosen { ours: Some(name.clone()), theirs, share });
         sessions.push((name, Session { steps, ..Session::default() }));
     }

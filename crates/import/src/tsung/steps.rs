@@ -27,6 +27,23 @@ pub(super) enum Variable {
     Any,
 }
 
+/// A pause, seconds.
+enum Pause {
+    Fixed(f64),
+    Exponential(f64),
+    Between(f64, f64),
+}
+
+impl Pause {
+    /// The longest, or one that hardly any is longer than.
+    fn longest_s(&self) -> f64 {
+        match self {
+            Pause::Fixed(s) | Pause::Between(_, s) => *s,
+            Pause::Exponential(mean) => mean * 3.0,
+        }
+    }
+}
+
 /// Where a session is in its steps.
 pub(super) struct State {
     /// Where requests go that name no host.
@@ -370,10 +387,31 @@ impl Making<'_> {
         vec![Step::Other(Map::from([("each", Value::from(each)), ("steps", nested(inner))]))]
     }
 
+    /// How long the pauses among some elements are together, seconds: random ones nearly at their longest.
+    pub(super) fn pauses_s(&self, elements: &[Element]) -> f64 {
+        const TIMES: f64 = 10.0;
+        let of = |element: &Element| {
+            let number =
+                |name: &str| element.attribute(name).and_then(|text| text.trim().parse::<f64>().ok());
+            match element.name.as_str() {
+                "thinktime" => self.pause(element).map_or(0.0, |pause| pause.longest_s()),
+                "for" => {
+                    let times = number("from").zip(number("to")).map(|(from, to)| {
+                        (to - from).max(0.0) / number("incr").unwrap_or(1.0).max(1.0) + 1.0
+                    });
+                    times.unwrap_or(TIMES) * self.pauses_s(&element.children)
+                }
+                "repeat" | "foreach" => {
+                    number("max_repeat").unwrap_or(TIMES) * self.pauses_s(&element.children)
+                }
+                _ => self.pauses_s(&element.children),
+            }
+        };
+        elements.iter().map(of).sum()
+    }
+
     fn think(&mut self, element: &Element, state: &State) -> Vec<Step> {
         self.known(element, &["random", "value", "min", "max"]);
-        let usual = self.options.think.clone();
-        let usual = usual.as_ref();
         let value = element.attribute("value").unwrap_or_default().trim();
         match value {
             "wait_global" => {
@@ -402,29 +440,38 @@ impl Making<'_> {
             );
             return Vec::new();
         }
-        let own = if self.options.override_think { usual } else { Some(element) };
-        let number = |of: &Element, name: &str| of.attribute(name)?.trim().parse::<f64>().ok();
-        let good = |s: f64| s.is_finite() && (0.0..=PAUSE_MAX_S).contains(&s);
-        let bounds = |of: &Element| number(of, "min").zip(number(of, "max"));
-        let own = own.unwrap_or(element);
-        let is_bare = ["value", "min", "max"].iter().all(|name| own.attribute(name).is_none());
-        let of = if is_bare { usual.unwrap_or(own) } else { own };
-        let random = own.attribute("random").or(usual.and_then(|usual| usual.attribute("random")));
+        let Some(pause) = self.pause(element) else {
+            self.tell(element, "waited for a time that cannot be read", false);
+            return Vec::new();
+        };
         let seconds = |s: f64| Value::from(time(s));
-        let time = match (bounds(of), number(of, "value")) {
-            (Some((low, high)), None) if good(low) && good(high) && low <= high => {
+        let time = match pause {
+            Pause::Fixed(s) => seconds(s),
+            Pause::Exponential(mean) => Map::from([("exponential", seconds(mean))]).into(),
+            Pause::Between(low, high) => {
                 Map::from([("between", Value::List(vec![seconds(low), seconds(high)]))]).into()
-            }
-            (None, Some(mean)) if good(mean) && random == Some("true") => {
-                Map::from([("exponential", seconds(mean))]).into()
-            }
-            (None, Some(value)) if good(value) => seconds(value),
-            _ => {
-                self.tell(element, "waited for a time that cannot be read", false);
-                return Vec::new();
             }
         };
         vec![Think { time, ..Think::default() }.into()]
+    }
+
+    /// What a pause is, with what the option says of all.
+    fn pause(&self, element: &Element) -> Option<Pause> {
+        let usual = self.options.think.as_ref();
+        let own = usual.filter(|_| self.options.override_think).unwrap_or(element);
+        let number = |of: &Element, name: &str| {
+            let number = of.attribute(name)?.trim().parse::<f64>().ok();
+            number.filter(|s| s.is_finite() && (0.0..=PAUSE_MAX_S).contains(s))
+        };
+        let is_bare = ["value", "min", "max"].iter().all(|name| own.attribute(name).is_none());
+        let of = if is_bare { usual.unwrap_or(own) } else { own };
+        let random = own.attribute("random").or(usual.and_then(|usual| usual.attribute("random")));
+        match (number(of, "min").zip(number(of, "max")), number(of, "value")) {
+            (Some((low, high)), None) if low <= high => Some(Pause::Between(low, high)),
+            (None, Some(mean)) if random == Some("true") => Some(Pause::Exponential(mean)),
+            (None, Some(value)) => Some(Pause::Fixed(value)),
+            _ => None,
+        }
     }
 
     /// From here on another protocol is spoken, or another server driven.

@@ -85,7 +85,7 @@ fn a_simple_plan_reads_as_a_person_would_have_written_it() {
     assert_eq!(told, []);
     assert_eq!(
         yaml,
-        r#"# Users arrive at random, as in Tsung. It waits at the end until all have done their session; here the load ends with its last phase.
+        r#"# Users arrive at random, as in Tsung. The phase "last users" is for those who are still there when no more arrive.
 # Is this the one to drive? Another: run with --url.
 system:
   url: http://127.0.0.1:8080
@@ -116,7 +116,9 @@ sessions:
 
 load:
   spacing: poisson
-  phases: [{name: phase 1, for: 1m, rate: 5/s}]
+  phases:
+    - {name: phase 1, for: 1m, rate: 5/s}
+    - {name: last users, for: 1m17s, rate: 0/s, measured: false}
 
 limits:
   connect timeout: 5s
@@ -145,14 +147,18 @@ fn arrivals_keep_their_rates_and_bounds() {
     );
     assert_eq!(
         load,
-        "  spacing: poisson\n  phases:\n    - {name: phase 1, for: 500ms, rate: 1.5/s}\n    - {name: phase 2, for: 10m, rate: 0.5/s}\n"
+        "  spacing: poisson\n  phases:\n    - {name: phase 1, for: 500ms, rate: 1.5/s}\n    - {name: phase 2, for: 10m, rate: 0.5/s}\n    - {name: last users, for: 5s, rate: 0/s, measured: false}\n"
     );
     assert_eq!(told, [""; 0]);
     // a bound of the only phase is one of the whole
     let (load, told) = of(
         "<arrivalphase phase=\"1\" duration=\"1\" unit=\"hour\"><users maxnumber=\"30\" arrivalrate=\"2\" unit=\"second\"/></arrivalphase>",
     );
-    assert!(load.contains("for: 1h, rate: 2/s") && load.contains("limits:\n  sessions: 30\n"), "{load}");
+    assert!(
+        load.contains("for: 1h, rate: 2/s}\n    - {name: last users, for: 1h, rate: 0/s}\n")
+            && load.contains("limits:\n  sessions: 30\n"),
+        "{load}"
+    );
     assert_eq!(told, [""; 0]);
     // one of several cuts it
     let (load, told) = of(
@@ -175,8 +181,8 @@ fn arrivals_keep_their_rates_and_bounds() {
     );
     assert_eq!(
         load,
-        "  sessions:\n    a:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 2/s}\n        - {name: phase 2, for: 1m, rate: 1/s}\n\
-         \x20   b:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 1/s}\n        - {name: phase 2, for: 1m, rate: 3/s}\n"
+        "  sessions:\n    a:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 2/s}\n        - {name: phase 2, for: 1m, rate: 1/s}\n        - {name: last users, for: 5s, rate: 0/s, measured: false}\n\
+         \x20   b:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 1/s}\n        - {name: phase 2, for: 1m, rate: 3/s}\n        - {name: last users, for: 5s, rate: 0/s, measured: false}\n"
     );
     assert_eq!(told, [""; 0]);
     // static users are told
@@ -197,7 +203,7 @@ fn the_load_is_cut_and_repeated_as_it_says() {
     let (yaml, told) = made(&text.replace("<load>", "<load loop=\"2\" duration=\"150\">"));
     assert_eq!(told, []);
     assert!(
-        yaml.contains("{name: phase 1, for: 1m, rate: 5/s}\n    - {name: phase 1 (2), for: 1m, rate: 5/s}\n    - {name: phase 1 (3), for: 30s, rate: 5/s}"),
+        yaml.contains("{name: phase 1, for: 1m, rate: 5/s}\n    - {name: phase 1 (2), for: 1m, rate: 5/s}\n    - {name: phase 1 (3), for: 30s, rate: 5/s}\n") && !yaml.contains("last users,"),
         "{yaml}"
     );
     let (yaml, told) = made(&text.replace(PHASE, ""));
