@@ -7,7 +7,9 @@ mod answer;
 mod audit;
 mod http;
 mod load;
+mod machines;
 mod options;
+mod pattern;
 mod sources;
 mod sql;
 mod steps;
@@ -21,6 +23,7 @@ use std::path::Path;
 
 use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
+use self::machines::Server;
 use self::options::Options;
 use self::sources::Sources;
 use self::steps::State;
@@ -78,7 +81,8 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let mut making = Making::new(plan, &root);
     let scenario = making.plan(&root);
     making.audit(&root);
-    let Making { left_out, given, .. } = making;
+    let Making { mut left_out, given, .. } = making;
+    left_out.sort_by_key(|one| one.line);
     match scenario {
         Some(scenario) => Ok(Imported { left_out, given, ..Imported::from(scenario) }),
         None => {
@@ -87,35 +91,6 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
             Err(cannot(format!("nothing of it can be driven here:{}", told.concat())))
         }
     }
-}
-
-/// Where requests go.
-#[derive(Debug, Clone, PartialEq)]
-struct Server {
-    /// `http` or `https`.
-    scheme: &'static str,
-    /// With its port, where that is not the scheme's own.
-    host: String,
-}
-
-impl Server {
-    fn origin(&self) -> String {
-        format!("{}://{}", self.scheme, self.host)
-    }
-}
-
-/// A server of an element with `host`, `port` and a type, if HTTP can be spoken there; and whether it is IPv6.
-fn server(host: &str, port: &str, kind: &str) -> Option<(Server, bool)> {
-    let (kind, is_v6) = kind.strip_suffix('6').map_or((kind, false), |kind| (kind, true));
-    let (scheme, own) = match kind {
-        "tcp" | "websocket" => ("http", "80"),
-        "ssl" | "websocket_ssl" => ("https", "443"),
-        _ => return None,
-    };
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let port = port.trim();
-    let host = if port.is_empty() || port == own { host } else { format!("{host}:{port}") };
-    Some((Server { scheme, host }, is_v6))
 }
 
 /// A session of the plan.
@@ -234,8 +209,11 @@ impl<'p> Making<'p> {
         let defaults = self.options.defaults();
         Some(Scenario {
             name: name.map(Into::into),
-            comment: "Users arrive at random, as in Tsung. The phase \"last users\" is for those who are still there when no more arrive."
-                .into(),
+            comment: format!(
+                "Made of {}. What was left out was told on the way.\nUsers arrive at random, as in Tsung. The phase \"last users\" is for \
+                 those who are still there when no more arrive.",
+                shown(self.file.name.rsplit(['/', '\\']).next().unwrap_or_default())
+            ),
             settings: std::mem::take(&mut self.settings.map),
             system: Some(self.system()),
             targets: std::mem::take(&mut self.targets),
@@ -282,109 +260,6 @@ impl<'p> Making<'p> {
         }
         let name = information.child("name")?.text.split_whitespace().collect::<Vec<_>>().join(" ");
         (!name.is_empty()).then(|| verbatim(&name))
-    }
-
-    /// Which machines Tsung runs on is its own matter; only addresses of its own would be seen by the system.
-    fn clients(&mut self, clients: &Element) {
-        self.known(clients, &[]);
-        let (machines, other): (Vec<_>, Vec<_>) =
-            clients.children.iter().partition(|child| child.name == "client");
-        other.into_iter().for_each(|child| self.unknown(child, false));
-        for client in &machines {
-            let known =
-                ["host", "cpu", "type", "batch", "scan_intf", "maxusers", "use_controller_vm", "weight"];
-            self.known(client, &known);
-            for child in &client.children {
-                match child.name.as_str() {
-                    "ip" | "iprange" => {
-                        self.known(child, &["value", "scan", "version"]);
-                        let address = shown(child.attribute("value").unwrap_or_default());
-                        self.tell(child, format!("sent from the address {address}"), false);
-                    }
-                    _ => self.unknown(child, false),
-                }
-            }
-        }
-        if machines.len() > 1 {
-            let hosts: Vec<&str> = machines.iter().filter_map(|client| client.attribute("host")).collect();
-            self.tell(clients, format!("sent from several machines: {}", shown(&hosts.join(", "))), false);
-        }
-    }
-
-    fn servers(&mut self, servers: &Element) {
-        self.known(servers, &[]);
-        for child in &servers.children {
-            if child.name != "server" {
-                self.unknown(child, false);
-                continue;
-            }
-            self.known(child, &["host", "port", "weight", "type"]);
-            let of = |name: &str| child.attribute(name).unwrap_or_default().trim();
-            let made = server(of("host"), of("port"), of("type"));
-            match made {
-                _ if self.server.is_some() => {
-                    let weight = child.attribute("weight").unwrap_or("1");
-                    let would = format!(
-                        "been driven by a share of the sessions (weight {weight}): all go to the first server",
-                    );
-                    self.tell(child, would, false);
-                }
-                Some((server, is_v6)) if !server.host.is_empty() => {
-                    (self.server, self.is_v6) = (Some(server), is_v6);
-                }
-                _ => self.tell(
-                    child,
-                    format!("been driven over {}: http://127.0.0.1 stands in its place", shown(of("type"))),
-                    true,
-                ),
-            }
-        }
-    }
-
-    /// An agent needs tidemark on the other machine, so it is off until a setting says otherwise.
-    fn monitoring(&mut self, monitoring: &Element) -> Vec<Value> {
-        self.known(monitoring, &[]);
-        let mut watch = Vec::new();
-        for child in &monitoring.children {
-            if child.name != "monitor" {
-                self.unknown(child, false);
-                continue;
-            }
-            self.known(child, &["host", "batch", "type"]);
-            let host = child.attribute("host").unwrap_or_default().trim();
-            let kind = child.attribute("type").unwrap_or("erlang");
-            for inner in &child.children {
-                match inner.name.as_str() {
-                    "snmp" | "munin" if inner.name == kind => {}
-                    "mysqladmin" => self.tell(inner, "asked MySQL for its figures", false),
-                    _ => self.unknown(inner, false),
-                }
-            }
-            let is_host = !host.is_empty()
-                && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
-                && host.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let is_agent = kind == "erlang" && child.attribute("batch") != Some("true") && is_host;
-            if is_agent && ["localhost", "127.0.0.1"].contains(&host) {
-                self.tell(
-                    child,
-                    "shown CPU and memory of this machine: `watch` names the processes that are meant",
-                    false,
-                );
-            } else if is_agent {
-                let comment = "whether other machines are watched over ssh, which needs tidemark there";
-                let on = self.settings.named("watch".into(), "watch", "watch_machines", comment, false);
-                let when = format!("${{{on}}}");
-                watch.push(Map::from([("agent", format!("ssh {host}")), ("when", when)]).into());
-                self.tell(
-                    child,
-                    "watched this machine: it is under `watch`, and off until `--set watch=true`",
-                    false,
-                );
-            } else {
-                self.tell(child, format!("watched {} by {}", shown(host), shown(kind)), false);
-            }
-        }
-        watch
     }
 
     fn session(&mut self, session: &Element, sessions: &mut Vec<(String, Session)>, kinds: &mut Vec<Chosen>) {

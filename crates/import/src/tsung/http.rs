@@ -8,10 +8,11 @@ use tidemark_scenario::source::{Map, Request, Scalar, Step, Value, method_as_sen
 use url::form_urlencoded;
 
 use super::answer::Kind;
+use super::machines::server;
 use super::sources::Contents;
 use super::steps::State;
 use super::text::{Hole, Place, Text};
-use super::{BYTES_MAX, Making, REQUESTS_MAX, server, shown};
+use super::{BYTES_MAX, Making, REQUESTS_MAX, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
 use crate::xml::Element;
@@ -174,7 +175,7 @@ impl Making<'_> {
             Some(server) if state.base != self.server => verbatim(&server.origin()),
             _ => String::new(),
         };
-        let needs_slash = !rest.starts_with('/') && !(begins_with_hole && origin.is_empty());
+        let needs_slash = !(rest.starts_with('/') || begins_with_hole && origin.is_empty());
         if begins_with_hole && needs_slash {
             self.tell(element, "been sent to a path, or a host, that only a variable has", true);
         }
@@ -184,6 +185,9 @@ impl Making<'_> {
 
     /// A path as it is written: secrets in its query are settings.
     fn queried(&mut self, marked: &str, text: &Text) -> String {
+        if let Some(hole) = text.only_hole() {
+            return format!("${{{}}}", hole.expression);
+        }
         let marked = marked.replace(' ', "%20");
         let Some((path, query)) = marked.split_once('?') else {
             return text.write_part(&marked, Place::Path);

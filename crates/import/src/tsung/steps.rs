@@ -6,8 +6,9 @@ use std::time::Duration;
 use tidemark_scenario::source::{Map, Step, Think, Value, verbatim};
 use tidemark_scenario::units::Time;
 
+use super::machines::{Server, server};
 use super::text::quoted;
-use super::{Making, Server, nested, server, shown};
+use super::{Making, nested, shown};
 use crate::xml::Element;
 
 /// Most steps inside each other: each is up to four levels of the scenario, which has 64.
@@ -530,7 +531,7 @@ fn condition_of_pattern(variable: &str, pattern: &str) -> Option<String> {
         Some(rest) => (true, rest),
         None => (false, pattern),
     };
-    let text = super::answer::literal_of(rest)?;
+    let text = super::pattern::literal_of(rest)?;
     let function = if is_begin { "starts_with" } else { "contains" };
     Some(format!("{function}({variable}, {})", quoted(&text)))
 }

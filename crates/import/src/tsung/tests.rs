@@ -85,7 +85,8 @@ fn a_simple_plan_reads_as_a_person_would_have_written_it() {
     assert_eq!(told, []);
     assert_eq!(
         yaml,
-        r#"# Users arrive at random, as in Tsung. The phase "last users" is for those who are still there when no more arrive.
+        r#"# Made of plan.xml. What was left out was told on the way.
+# Users arrive at random, as in Tsung. The phase "last users" is for those who are still there when no more arrive.
 # Is this the one to drive? Another: run with --url.
 system:
   url: http://127.0.0.1:8080
@@ -328,7 +329,7 @@ fn values_of_answers_are_variables() {
   steps:
     - when: ${starts_with(one, '/')}
       steps:
-        - GET: ${path(one)}
+        - GET: ${one}
 - POST: /${path(id)}?s=${path(sid)}
   label: POST /[id]
   headers: {Content-Type: application/x-www-form-urlencoded}

@@ -4,9 +4,10 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 
 use super::answer::Kind;
 use super::http::Common;
+use super::machines::Server;
 use super::steps::{State, close};
 use super::text::Place;
-use super::{Making, Server, shown};
+use super::{Making, shown};
 use crate::xml::Element;
 
 impl Making<'_> {
