@@ -194,17 +194,9 @@ impl<'a> Making<'a> {
         let node = sampler.node;
         let path = sampler.text("HTTPSampler.path").trim();
         // a URL in the place of the path
-        let whole = self.known(path.split(['?', '#']).next().unwrap_or_default(), node);
-        if let Some(url) =
-            whole.filter(|whole| whole.contains("://") && path.contains("://") || whole.starts_with("http"))
-        {
-            if url.starts_with("http://") || url.starts_with("https://") {
-                return self.place_of_url(path, node);
-            }
-        }
-        if let Some((begin, _)) = path.split_once("://")
-            && matches!(begin, "http" | "https")
-        {
+        let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
+        let begin = path.split(['?', '#']).next().unwrap_or_default();
+        if is_url(path) || self.known(begin, node).is_some_and(|known| is_url(&known)) {
             return self.place_of_url(path, node);
         }
         let (domain, port) =
