@@ -242,12 +242,15 @@ impl<'a> Making<'a> {
         let kind = node.kind();
         if is_listener(node) {
             self.listeners.insert(kind.to_owned());
+        } else if kind == "ConfigTestElement" && !config::is_of_http(node) {
+            self.leave_out(node, "set what samplers of another kind have in common");
         } else if let Some(would) = config::would(node) {
             self.leave_out(node, &would);
         } else if !config::is_taken_over(kind) && !matches!(kind, "TestFragmentController") {
-            let has_requests = is_or_has_sampler(node);
+            // whatever it is, it may change what is sent
             let would = format!("done what a {kind} of JMeter does");
-            if has_requests { self.leave_out_request(node, &would) } else { self.leave_out(node, &would) }
+            let is_check = kind.contains("Assertion") && !is_or_has_sampler(node);
+            self.leave(node, &would, !is_check);
         }
     }
 

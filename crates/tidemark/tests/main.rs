@@ -13,6 +13,7 @@ mod hit;
 mod hit_arguments;
 mod hit_requests;
 mod hit_tls;
+mod import;
 mod init;
 mod install;
 mod interrupts;

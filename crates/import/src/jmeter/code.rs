@@ -3,6 +3,7 @@
 
 use super::Making;
 use super::function::number;
+use super::text::quoted;
 use super::tree::Node;
 use super::value::Expr;
 
@@ -38,14 +39,20 @@ impl Value {
 }
 
 impl Making<'_> {
-    /// An expression of code.
-    pub(super) fn code(&mut self, code: &str, node: &Node<'_>, depth: usize) -> Option<Expr> {
+    /// An expression of code; Groovy holds no number for a text.
+    pub(super) fn code(
+        &mut self,
+        code: &str,
+        is_groovy: bool,
+        node: &Node<'_>,
+        depth: usize,
+    ) -> Option<Expr> {
         if depth > DEPTH_MAX || code.len() > 4_000 {
             return None;
         }
         let code = code.trim().trim_end_matches(';').trim();
         let code = code.strip_prefix("return ").unwrap_or(code);
-        let mut parser = Parser { making: self, node, rest: code, depth };
+        let mut parser = Parser { making: self, node, rest: code, depth, is_groovy };
         let value = parser.ternary()?;
         parser.space();
         parser.rest.is_empty().then_some(value.expr)
@@ -63,14 +70,14 @@ impl Making<'_> {
             return Some(constant.to_owned());
         }
         if !is_text {
-            return self.code(text, node, 0).map(|expr| expr.text);
+            return self.code(text, false, node, 0).map(|expr| expr.text);
         }
         // one function of code says the condition itself
         let is_code = ["${__groovy(", "${__jexl3(", "${__jexl2(", "${__javaScript("]
             .iter()
             .any(|begin| text.starts_with(begin));
         let expr = self.expression(text, node)?;
-        Some(if is_code { expr.text } else { format!("lower({}) == 'true'", expr.text) })
+        Some(if is_code { expr.text } else { format!("lower(text({})) == 'true'", expr.text) })
     }
 }
 
@@ -79,6 +86,7 @@ struct Parser<'m, 'a, 'p, 'c> {
     node: &'m Node<'p>,
     rest: &'c str,
     depth: usize,
+    is_groovy: bool,
 }
 
 impl Parser<'_, '_, '_, '_> {
@@ -187,10 +195,20 @@ impl Parser<'_, '_, '_, '_> {
             // by letters in theirs
             return None;
         }
-        let both = |value: &Value| {
-            if value.kind == Kind::Text { value.expr.text.clone() } else { value.as_number() }
+        let is_mixed = |one: &Value, other: &Value| one.kind == Kind::Text && other.kind == Kind::Number;
+        if self.is_groovy && !is_order && (is_mixed(&left, &right) || is_mixed(&right, &left)) {
+            return None;
+        }
+        // what is true in JSON is no text here
+        let is_truth =
+            |value: &Value| matches!(value.expr.text.as_str(), "true" | "false" | "'true'" | "'false'");
+        let side = |value: &Value, other: &Value| match value.kind {
+            _ if is_truth(value) && other.kind != Kind::Truth => quoted(value.expr.text.trim_matches('\'')),
+            Kind::Text | Kind::Hole if is_truth(other) => format!("text({})", value.expr.text),
+            Kind::Text => value.expr.text.clone(),
+            _ => value.as_number(),
         };
-        Some(Value::new(format!("{} {sign} {}", both(&left), both(&right)), Kind::Truth))
+        Some(Value::new(format!("{} {sign} {}", side(&left, &right), side(&right, &left)), Kind::Truth))
     }
 
     fn sum(&mut self) -> Option<Value> {
@@ -393,18 +411,19 @@ impl Parser<'_, '_, '_, '_> {
                 value = Value::new(text.clone(), *kind);
                 continue;
             }
-            let of_one: [(&str, &dyn Fn(&str) -> String); 6] = [
-                ("equalsIgnoreCase(", &|other| format!("lower({text}) == lower({other})")),
-                ("equals(", &|other| format!("{text} == {other}")),
-                ("contains(", &|other| format!("contains({text}, {other})")),
-                ("startsWith(", &|other| format!("starts_with({text}, {other})")),
-                ("endsWith(", &|other| format!("ends_with({text}, {other})")),
-                ("concat(", &|other| format!("concat({text}, {other})")),
-            ];
-            if let Some((name, make)) = of_one.iter().find(|(name, _)| self.takes(name)) {
-                let other = self.closed()?;
-                let kind = if *name == "concat(" { Kind::Text } else { Kind::Truth };
-                value = Value::new(make(&other.expr.text), kind);
+            const OF_ONE: [&str; 6] =
+                ["equalsIgnoreCase(", "equals(", "contains(", "startsWith(", "endsWith(", "concat("];
+            if let Some(name) = OF_ONE.iter().find(|name| self.takes(name)) {
+                let other = self.closed()?.expr.text;
+                let (made, kind) = match *name {
+                    "equalsIgnoreCase(" => (format!("lower({text}) == lower({other})"), Kind::Truth),
+                    "equals(" => (format!("{text} == {other}"), Kind::Truth),
+                    "contains(" => (format!("contains({text}, {other})"), Kind::Truth),
+                    "startsWith(" => (format!("starts_with({text}, {other})"), Kind::Truth),
+                    "endsWith(" => (format!("ends_with({text}, {other})"), Kind::Truth),
+                    _ => (format!("concat({text}, {other})"), Kind::Text),
+                };
+                value = Value::new(made, kind);
                 continue;
             }
             if self.takes("replace(") {

@@ -38,11 +38,22 @@ pub(super) fn is_taken_over(kind: &str) -> bool {
             | "JSONPathAssertion"
             | "SizeAssertion"
             | "DurationAssertion"
+            | "SampleTimeout"
             | "RegexExtractor"
             | "BoundaryExtractor"
             | "JSONPostProcessor"
             | "JSONPathExtractor"
     )
+}
+
+/// Whether defaults are of HTTP samplers.
+pub(super) fn is_of_http(node: &Node<'_>) -> bool {
+    let is_one = |child: &crate::xml::Element| {
+        child
+            .attribute("name")
+            .is_some_and(|name| name.starts_with("HTTPSampler.") || name.starts_with("HTTPsampler."))
+    };
+    node.element.children.iter().any(is_one) || node.element.attribute("guiclass") == Some("HttpDefaultsGui")
 }
 
 /// What an element without a counterpart would have done, of those that change no request.

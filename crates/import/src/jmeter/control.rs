@@ -202,9 +202,9 @@ impl<'a> Making<'a> {
                     .any(|begin| text.starts_with(begin));
                 match is_code {
                     true => self.condition(text, true, node),
-                    false => {
-                        self.expression(text, node).map(|expr| format!("lower({}) != 'false'", expr.text))
-                    }
+                    false => self
+                        .expression(text, node)
+                        .map(|expr| format!("lower(text({})) != 'false'", expr.text)),
                 }
             }
         };
@@ -330,7 +330,7 @@ impl<'a> Making<'a> {
         let much = much as u64;
         let passes = self.own_name("passes");
         let count = match node.flag("ThroughputController.perThread") {
-            true => format!("default({passes}, 0 - 1) + 1"),
+            true => format!("default({passes}, -1) + 1"),
             false => {
                 let counter = self.counter(&format!("passes {}", node.element.line));
                 format!("count({counter})")
@@ -411,7 +411,7 @@ impl<'a> Making<'a> {
             return steps;
         }
         let (turn, count) = (self.own_name("turn"), ways.len());
-        steps.push(set(&turn, &format!("default({turn}, 0 - 1) + 1")));
+        steps.push(set(&turn, &format!("default({turn}, -1) + 1")));
         for (at, (_, inner)) in ways.into_iter().enumerate() {
             steps.extend(self.conditional(&format!("{turn} % {count} == {at}"), inner));
         }
@@ -471,12 +471,7 @@ impl<'a> Making<'a> {
             if name.eq_ignore_ascii_case("default") {
                 other = Some(inner.clone());
             }
-            // a number beyond the last means the first
-            if at == 0 && other.is_none() {
-                steps.extend(self.conditional(&condition, inner));
-            } else {
-                steps.extend(self.conditional(&condition, inner));
-            }
+            steps.extend(self.conditional(&condition, inner));
         }
         if let Some(other) = other {
             let condition = format!("not ({})", known.join(" or "));

@@ -176,7 +176,7 @@ impl Making<'_> {
             "groovy" | "jexl3" | "jexl2" | "javaScript" => {
                 // what is behind escapes is code
                 let code = unescaped(raw(0));
-                self.code(&code, node, depth + 1)?
+                self.code(&code, function == "groovy", node, depth + 1)?
             }
             _ => return None,
         })

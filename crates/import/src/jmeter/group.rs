@@ -19,6 +19,8 @@ const ROUNDS_ALWAYS: u64 = 1_000_000_000;
 const HOLD_S: f64 = 60.0;
 /// How long threads that end by themselves may take at most.
 const ENOUGH_S: f64 = 3_600.0;
+/// Connections of arriving sessions that the language has without being told.
+const CONNECTIONS: f64 = 1_000.0;
 /// Most phases of a load.
 const PHASES_MAX: usize = 200;
 
@@ -64,7 +66,7 @@ impl Group {
 /// How many come of a kind of session.
 pub(super) enum GroupLoad {
     /// Until it is stopped.
-    Lasting(Load),
+    Lasting(Box<Load>),
     /// So many sessions, begun over so many seconds.
     Once { sessions: f64, users: f64, over_s: f64 },
 }
@@ -100,7 +102,10 @@ impl<'a> Making<'a> {
                 node.title()
             ));
         }
-        let keeps = needs_thread(node)
+        let has_modules = has_modules(node);
+        let in_modules = has_modules && self.trees.all().any(|tree| needs_thread(tree));
+        let keeps = in_modules
+            || needs_thread(node)
             || beside.iter().filter(|one| one.children.is_empty() && one.is_enabled()).any(needs_thread);
         let is_one = threads.is_some_and(|threads| threads == 1.0);
         let is_thread = keeps || (rounds.is_some() && !(is_plain && is_one));
@@ -276,6 +281,9 @@ impl<'a> Making<'a> {
                 return Some(GroupLoad::Once { sessions: rounds as f64, users: 1.0, over_s: 0.0 });
             }
             let over_s = if threads > 1.0 { ramp_s } else { 0.0 };
+            if over_s > 0.0 && threads > CONNECTIONS {
+                self.limits.insert("connections", threads as u64);
+            }
             return Some(GroupLoad::Once { sessions: threads, users: threads, over_s });
         }
         if rounds.is_some() {
@@ -295,12 +303,12 @@ impl<'a> Making<'a> {
             let spacing = Some("poisson".into());
             let hold = Some(time(total_s));
             self.limits.insert("in flight", threads as u64);
-            return Some(GroupLoad::Lasting(Load {
+            return Some(GroupLoad::Lasting(Box::new(Load {
                 rate: Some(Scalar::from(Rate(rate)).into()),
                 spacing,
                 hold,
                 ..Load::default()
-            }));
+            })));
         }
         let users = self.users(node.text("ThreadGroup.num_threads"), node);
         let pace = self.group.pace_s.map(time);
@@ -320,7 +328,7 @@ impl<'a> Making<'a> {
             if total_s > rise_s {
                 phases.push(phase(total_s - rise_s, format!("{threads}"), None));
             }
-            return Some(GroupLoad::Lasting(Load { pace, phases, ..Load::default() }));
+            return Some(GroupLoad::Lasting(Box::new(Load { pace, phases, ..Load::default() })));
         }
         let hold = match duration.filter(|text| text.contains("${") && duration_s.is_some()) {
             Some(text) => self.expression(text, node).map(|expr| match ramp_s {
@@ -331,7 +339,7 @@ impl<'a> Making<'a> {
         };
         let ramp = (ramp_s > 0.0).then(|| time(ramp_s));
         let hold = Some(hold.map_or_else(|| time(total_s - ramp_s), Scalar::from));
-        Some(GroupLoad::Lasting(Load { users: Some(users), pace, ramp, hold, ..Load::default() }))
+        Some(GroupLoad::Lasting(Box::new(Load { users: Some(users), pace, ramp, hold, ..Load::default() })))
     }
 
     /// The number of users: a setting, whatever the plan has.
@@ -416,7 +424,11 @@ impl<'a> Making<'a> {
             phases.push(phase(hold, target.to_string(), None));
         }
         (!phases.is_empty()).then(|| {
-            GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() })
+            GroupLoad::Lasting(Box::new(Load {
+                phases,
+                pace: self.group.pace_s.map(time),
+                ..Load::default()
+            }))
         })
     }
 
@@ -440,7 +452,7 @@ impl<'a> Making<'a> {
             self.limits.insert("in flight", most as u64);
         }
         let load = Load { spacing: Some("poisson".into()), phases, ..Load::default() };
-        (!load.phases.is_empty()).then_some(GroupLoad::Lasting(load))
+        (!load.phases.is_empty()).then_some(GroupLoad::Lasting(Box::new(load)))
     }
 
     fn free_form(&mut self, node: &'a Node<'a>) -> Option<GroupLoad> {
@@ -457,7 +469,8 @@ impl<'a> Making<'a> {
             phases.push(arriving(length * unit, level, None));
         }
         let load = Load { spacing: Some("poisson".into()), phases, ..Load::default() };
-        (!load.phases.is_empty() && load.phases.len() <= PHASES_MAX).then_some(GroupLoad::Lasting(load))
+        (!load.phases.is_empty() && load.phases.len() <= PHASES_MAX)
+            .then_some(GroupLoad::Lasting(Box::new(load)))
     }
 
     /// `rate(10/sec) random_arrivals(1 min) rate(20/sec)`
@@ -505,12 +518,16 @@ impl<'a> Making<'a> {
         }
         let spacing = (!is_even).then(|| "poisson".into());
         (!phases.is_empty() && phases.len() <= PHASES_MAX)
-            .then(|| GroupLoad::Lasting(Load { spacing, phases, ..Load::default() }))
+            .then(|| GroupLoad::Lasting(Box::new(Load { spacing, phases, ..Load::default() })))
     }
 
     fn lasting(&mut self, phases: Option<Vec<Phase>>) -> Option<GroupLoad> {
         let phases = phases?;
-        Some(GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() }))
+        Some(GroupLoad::Lasting(Box::new(Load {
+            phases,
+            pace: self.group.pace_s.map(time),
+            ..Load::default()
+        })))
     }
 
     /// The load of all, and how many sessions begin at most.
@@ -519,7 +536,7 @@ impl<'a> Making<'a> {
             self.sessions.iter().map(|(name, _, load)| (name.clone(), load)).collect();
         if let [(_, load)] = &loads[..] {
             return match load {
-                GroupLoad::Lasting(load) => (load.clone(), None),
+                GroupLoad::Lasting(load) => (load.as_ref().clone(), None),
                 GroupLoad::Once { sessions, users, over_s } => {
                     (once(*sessions, *users, *over_s), Some(*sessions as u64))
                 }
@@ -535,7 +552,7 @@ impl<'a> Making<'a> {
         let mut ends = false;
         for (name, load) in &loads {
             let load = match load {
-                GroupLoad::Lasting(load) => load.clone(),
+                GroupLoad::Lasting(load) => load.as_ref().clone(),
                 GroupLoad::Once { sessions, over_s, .. } => {
                     ends = true;
                     let over_s = over_s.max(1.0);
@@ -606,7 +623,7 @@ fn arriving(seconds: f64, rate: String, measured: Option<bool>) -> Phase {
     }
 }
 
-/// The sum of several lines of time and level, as phases. Where any of them holds a level, only those count as measured.
+/// The sum of several lines of time and level, as phases. Measured is from the first that holds a level to the last.
 fn levels(lines: &[Vec<(f64, f64)>]) -> Option<Vec<Phase>> {
     let mut times: Vec<f64> = lines.iter().flatten().map(|(at, _)| *at).collect();
     times.push(0.0);
@@ -620,19 +637,22 @@ fn levels(lines: &[Vec<(f64, f64)>]) -> Option<Vec<Phase>> {
         phases.push((to_s - from_s, sum(from_s, true).round(), sum(to_s, false).round()));
     }
     let is_held = |(_, from, to): &(f64, f64, f64)| from == to && *to > 0.0;
-    let has_held = phases.iter().any(is_held);
     while phases.last().is_some_and(|(_, from, to)| *from == 0.0 && *to == 0.0) {
         phases.pop();
     }
     if phases.is_empty() || phases.len() > PHASES_MAX {
         return None;
     }
-    let make = |one: &(f64, f64, f64)| {
+    // what is measured is one stretch
+    let first = phases.iter().position(is_held);
+    let last = phases.iter().rposition(is_held);
+    let make = |(at, one): (usize, &(f64, f64, f64))| {
         let (length, from, to) = *one;
         let users = if from == to { to.to_string() } else { format!("{from} to {to}") };
-        phase(length, users, (has_held && !is_held(one)).then_some(false))
+        let is_outside = first.zip(last).is_some_and(|(first, last)| at < first || at > last);
+        phase(length, users, is_outside.then_some(false))
     };
-    Some(phases.iter().map(make).collect())
+    Some(phases.iter().enumerate().map(make).collect())
 }
 
 fn level_at(line: &[(f64, f64)], at: f64, behind: bool) -> f64 {
@@ -673,6 +693,11 @@ fn needs_thread(node: &Node<'_>) -> bool {
         _ => false,
     };
     own || says(node.element) || node.children.iter().any(needs_thread)
+}
+
+/// Whether it takes in parts of other places.
+fn has_modules(node: &Node<'_>) -> bool {
+    matches!(node.kind(), "ModuleController" | "IncludeController") || node.children.iter().any(has_modules)
 }
 
 /// Whether a text asks for what a thread keeps.

@@ -24,7 +24,8 @@ impl<'a> Making<'a> {
                 "ResponseAssertion" => self.response(node, request),
                 "JSONPathAssertion" => self.json_check(node, request),
                 "SizeAssertion" => self.size(node, request),
-                "DurationAssertion" => self.duration(node, request),
+                "DurationAssertion" => self.duration(node, "DurationAssertion.duration", request),
+                "SampleTimeout" => self.duration(node, "InterruptTimer.timeout", request),
                 _ => {}
             }
         }
@@ -284,9 +285,8 @@ impl<'a> Making<'a> {
         add_that(request, &format!("len({body}) {sign} {}", super::function::number(&size)));
     }
 
-    fn duration(&mut self, node: &Node<'_>, request: &mut Request) {
-        let Some(most) = self.number(node.text("DurationAssertion.duration"), node).filter(|ms| *ms >= 1.0)
-        else {
+    fn duration(&mut self, node: &Node<'_>, name: &str, request: &mut Request) {
+        let Some(most) = self.number(node.text(name), node).filter(|ms| *ms >= 1.0) else {
             return self.leave_out(node, "checked how long its answer took");
         };
         self.note(format!(

@@ -123,7 +123,7 @@ impl<'a> Making<'a> {
         if is_raw && (takes_body || !sampler.parameters().is_empty()) {
             self.raw_body(&sampler, &mut request, has_type);
         } else if takes_body {
-            self.form(&sampler, &mut request, has_type);
+            self.form(&sampler, &mut request, &common.headers);
         } else {
             self.query(&sampler, &mut request, &mut path);
         }
@@ -149,6 +149,12 @@ impl<'a> Making<'a> {
         }
         if !sampler.text("HTTPSampler.proxyHost").trim().is_empty() {
             self.leave_out(node, "gone through a proxy; here: system: proxy");
+        }
+        let encoding = sampler.text("HTTPSampler.contentEncoding").trim();
+        if !matches!(encoding.to_ascii_lowercase().as_str(), "" | "utf-8" | "utf8")
+            && !encoding.contains("${")
+        {
+            self.leave_out(node, &format!("encoded its texts as {}", super::shown(encoding)));
         }
         if !sampler.text("HTTPSampler.ipSource").trim().is_empty() {
             self.leave_out(node, "sent from an address of its own");
@@ -188,17 +194,9 @@ impl<'a> Making<'a> {
         let node = sampler.node;
         let path = sampler.text("HTTPSampler.path").trim();
         // a URL in the place of the path
-        let whole = self.known(path.split(['?', '#']).next().unwrap_or_default(), node);
-        if let Some(url) =
-            whole.filter(|whole| whole.contains("://") && path.contains("://") || whole.starts_with("http"))
-        {
-            if url.starts_with("http://") || url.starts_with("https://") {
-                return self.place_of_url(path, node);
-            }
-        }
-        if let Some((begin, _)) = path.split_once("://")
-            && matches!(begin, "http" | "https")
-        {
+        let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
+        let begin = path.split(['?', '#']).next().unwrap_or_default();
+        if is_url(path) || self.known(begin, node).is_some_and(|known| is_url(&known)) {
             return self.place_of_url(path, node);
         }
         let (domain, port) =
@@ -471,7 +469,8 @@ impl<'a> Making<'a> {
     }
 
     /// Parameters and files in the body.
-    fn form(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request, has_type: bool) {
+    fn form(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request, headers: &[(String, String)]) {
+        let has_type = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let (parameters, files) = (sampler.parameters(), sampler.files());
         let text = |file, name| tree::property(file, name).unwrap_or_default();
         let is_parts = sampler.flag("HTTPSampler.DO_MULTIPART_POST")
@@ -497,7 +496,11 @@ impl<'a> Making<'a> {
             return self.parts(&parameters, files, request, node);
         }
         let mut form = Map::new();
-        let mut is_plain = !has_type;
+        let is_form = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("content-type")
+                && value.starts_with("application/x-www-form-urlencoded")
+        };
+        let mut is_plain = !has_type || headers.iter().any(is_form);
         for parameter in &parameters {
             let Some((name, value)) = self.parameter(parameter, node) else {
                 is_plain = false;

@@ -90,7 +90,9 @@ impl Making<'_> {
 
     /// The name of a variable that a session sets.
     pub(super) fn slot(&mut self, name: &str) -> String {
-        self.declare(name, Holds::Text);
+        if !self.variables.contains_key(name.trim()) {
+            self.declare(name, Holds::Text);
+        }
         self.variables.get(name.trim()).map_or_else(|| name_of(name), |variable| variable.name.clone())
     }
 

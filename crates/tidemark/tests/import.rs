@@ -1,0 +1,277 @@
+//! `tidemark import` and `tidemark run` of a JMeter plan, as a person uses them: what is sent is what JMeter sends.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::server::Server;
+use crate::program::{assert_refused, code, run, stderr, stdout};
+
+/// Defaults, headers, a data set, a login once, a loop, a condition, a transaction and functions.
+const PLAN: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
+  <hashTree>
+    <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Shop" enabled="true">
+      <elementProp name="TestPlan.user_defined_variables" elementType="Arguments">
+        <collectionProp name="Arguments.arguments">
+          <elementProp name="base" elementType="Argument">
+            <stringProp name="Argument.name">base</stringProp>
+            <stringProp name="Argument.value">/api</stringProp>
+          </elementProp>
+        </collectionProp>
+      </elementProp>
+    </TestPlan>
+    <hashTree>
+      <ConfigTestElement guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname="Defaults" enabled="true">
+        <stringProp name="HTTPSampler.domain">${__P(host,127.0.0.1)}</stringProp>
+        <stringProp name="HTTPSampler.port">${__P(port,1)}</stringProp>
+      </ConfigTestElement>
+      <hashTree/>
+      <HeaderManager testname="Headers" enabled="true">
+        <collectionProp name="HeaderManager.headers">
+          <elementProp name="" elementType="Header">
+            <stringProp name="Header.name">X-Plan</stringProp>
+            <stringProp name="Header.value">shop</stringProp>
+          </elementProp>
+        </collectionProp>
+      </HeaderManager>
+      <hashTree/>
+      <ThreadGroup testname="Buyers" enabled="true">
+        <elementProp name="ThreadGroup.main_controller" elementType="LoopController">
+          <boolProp name="LoopController.continue_forever">false</boolProp>
+          <stringProp name="LoopController.loops">2</stringProp>
+        </elementProp>
+        <stringProp name="ThreadGroup.num_threads">${__P(threads,1)}</stringProp>
+        <stringProp name="ThreadGroup.ramp_time">0</stringProp>
+      </ThreadGroup>
+      <hashTree>
+        <CSVDataSet testname="People" enabled="true">
+          <stringProp name="filename">people.csv</stringProp>
+          <stringProp name="variableNames">name,town</stringProp>
+          <stringProp name="delimiter">,</stringProp>
+          <stringProp name="shareMode">shareMode.all</stringProp>
+          <boolProp name="recycle">true</boolProp>
+        </CSVDataSet>
+        <hashTree/>
+        <OnceOnlyController testname="Once" enabled="true"/>
+        <hashTree>
+          <HTTPSamplerProxy testname="Login" enabled="true">
+            <elementProp name="HTTPsampler.Arguments" elementType="Arguments">
+              <collectionProp name="Arguments.arguments">
+                <elementProp name="user" elementType="HTTPArgument">
+                  <boolProp name="HTTPArgument.always_encode">true</boolProp>
+                  <stringProp name="Argument.name">user</stringProp>
+                  <stringProp name="Argument.value">${name}</stringProp>
+                </elementProp>
+                <elementProp name="password" elementType="HTTPArgument">
+                  <boolProp name="HTTPArgument.always_encode">true</boolProp>
+                  <stringProp name="Argument.name">password</stringProp>
+                  <stringProp name="Argument.value">geheim&amp;1</stringProp>
+                </elementProp>
+              </collectionProp>
+            </elementProp>
+            <stringProp name="HTTPSampler.path">${base}/login</stringProp>
+            <stringProp name="HTTPSampler.method">POST</stringProp>
+          </HTTPSamplerProxy>
+          <hashTree>
+            <RegexExtractor testname="word" enabled="true">
+              <stringProp name="RegexExtractor.refname">word</stringProp>
+              <stringProp name="RegexExtractor.regex">h(ell)o</stringProp>
+              <stringProp name="RegexExtractor.template">$1$</stringProp>
+              <stringProp name="RegexExtractor.match_number">1</stringProp>
+            </RegexExtractor>
+            <hashTree/>
+          </hashTree>
+        </hashTree>
+        <LoopController testname="Twice" enabled="true">
+          <stringProp name="LoopController.loops">2</stringProp>
+        </LoopController>
+        <hashTree>
+          <CounterConfig testname="n" enabled="true">
+            <stringProp name="CounterConfig.start">7</stringProp>
+            <stringProp name="CounterConfig.incr">1</stringProp>
+            <stringProp name="CounterConfig.name">n</stringProp>
+          </CounterConfig>
+          <hashTree/>
+          <HTTPSamplerProxy testname="Page" enabled="true">
+            <stringProp name="HTTPSampler.path">/towns/${town}?n=${n}&amp;w=${word}</stringProp>
+            <stringProp name="HTTPSampler.method">GET</stringProp>
+          </HTTPSamplerProxy>
+          <hashTree/>
+        </hashTree>
+        <IfController testname="Ann" enabled="true">
+          <stringProp name="IfController.condition">${__jexl3("${name}" == "ann")}</stringProp>
+          <boolProp name="IfController.useExpression">true</boolProp>
+        </IfController>
+        <hashTree>
+          <TransactionController testname="Buy" enabled="true"/>
+          <hashTree>
+            <HTTPSamplerProxy testname="Order" enabled="true">
+              <boolProp name="HTTPSampler.postBodyRaw">true</boolProp>
+              <elementProp name="HTTPsampler.Arguments" elementType="Arguments">
+                <collectionProp name="Arguments.arguments">
+                  <elementProp name="" elementType="HTTPArgument">
+                    <stringProp name="Argument.value">{"for": "${name}", "sum": ${__groovy(1 + 2)}}</stringProp>
+                  </elementProp>
+                </collectionProp>
+              </elementProp>
+              <stringProp name="HTTPSampler.path">/orders</stringProp>
+              <stringProp name="HTTPSampler.method">PUT</stringProp>
+            </HTTPSamplerProxy>
+            <hashTree>
+              <ResponseAssertion testname="hello" enabled="true">
+                <collectionProp name="Asserion.test_strings"><stringProp name="1">hello</stringProp></collectionProp>
+                <stringProp name="Assertion.test_field">Assertion.response_data</stringProp>
+                <intProp name="Assertion.test_type">16</intProp>
+              </ResponseAssertion>
+              <hashTree/>
+            </hashTree>
+          </hashTree>
+        </hashTree>
+        <HTTPSamplerProxy testname="Off" enabled="false">
+          <stringProp name="HTTPSampler.path">/off</stringProp>
+        </HTTPSamplerProxy>
+        <hashTree/>
+      </hashTree>
+      <ResultCollector testname="Tree" enabled="true"/>
+      <hashTree/>
+    </hashTree>
+  </hashTree>
+</jmeterTestPlan>
+"#;
+
+/// What JMeter sends for it with one thread.
+const SENT: [&str; 7] = [
+    "POST /api/login user=ann&password=geheim%261",
+    "GET /towns/Ulm?n=7&w=ell ",
+    "GET /towns/Ulm?n=8&w=ell ",
+    "PUT /orders {\"for\": \"ann\", \"sum\": 3}",
+    // the second round
+    "GET /towns/Bonn?n=9&w=ell ",
+    "GET /towns/Bonn?n=10&w=ell ",
+    "",
+];
+
+fn write(folder: &Path) {
+    fs::write(folder.join("plan.jmx"), PLAN).unwrap();
+    fs::write(folder.join("people.csv"), "ann,Ulm\nbob,Bonn\n").unwrap();
+}
+
+/// Method, path and body of each request.
+fn sent(server: &Server) -> Vec<String> {
+    let short = |request: &String| {
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        let line: Vec<&str> = head.split(' ').take(2).collect();
+        format!("{} {body}", line.join(" "))
+    };
+    server.requests().iter().map(short).collect()
+}
+
+#[test]
+fn a_plan_sends_what_jmeter_sends() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let server = Server::start();
+    let port = format!("port={}", server.place.rsplit(':').next().unwrap());
+    let done = run(folder.path(), &["run", "plan.jmx", "-J", &port, "--once"]);
+    assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(sent(&server), &SENT[..6], "{}", stdout(&done));
+    for request in server.requests() {
+        assert!(request.contains("\r\nX-Plan: shop\r\n") && !request.contains("\r\nCookie:"), "{request}");
+    }
+    let told = stderr(&done);
+    assert!(told.contains("HTTPSamplerProxy \"Off\"") && told.contains("ResultCollector"), "{told}");
+    assert!(!told.contains("geheim") && !stdout(&done).contains("geheim"), "{told}");
+
+    // under a load: two rounds of each thread, and no more
+    server.forget();
+    let threads = ["run", "plan.jmx", "-J", &port, "-J", "threads=3", "--out", "run", "--quiet"];
+    let done = run(folder.path(), &threads);
+    assert_ne!(code(&done), 2, "{}{}", stdout(&done), stderr(&done));
+    let all = sent(&server);
+    let count = |begin: &str| all.iter().filter(|request| request.starts_with(begin)).count();
+    assert_eq!((count("POST /api/login"), count("GET /towns/")), (3, 12), "{all:?}");
+}
+
+#[test]
+fn a_scenario_is_written_that_runs_from_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("plans")).unwrap();
+    write(&folder.path().join("plans"));
+    let server = Server::start();
+    let port = format!("port={}", server.place.rsplit(':').next().unwrap());
+    let made = run(folder.path(), &["import", "plans/plan.jmx", "-J", &port, "-o", "my.yaml", "--strict"]);
+    assert_eq!((code(&made), stdout(&made).as_str()), (0, ""), "{}", stderr(&made));
+    assert!(stderr(&made).contains("password"), "{}", stderr(&made));
+    let text = fs::read_to_string(folder.path().join("my.yaml")).unwrap();
+    assert!(text.contains("file: plans/people.csv") && !text.contains("geheim"), "{text}");
+    let done = run(folder.path(), &["run", "my.yaml", "--set", "password=geheim&1", "--once"]);
+    assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(sent(&server), &SENT[..6]);
+    assert_refused(folder.path(), &["import", "plans/plan.jmx", "-o", "my.yaml"], "is there already");
+}
+
+#[test]
+fn what_is_missing_is_told_and_not_driven() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let line = PLAN.lines().position(|line| line.contains("testname=\"Off\"")).unwrap() + 1;
+    let with = |element: &str| {
+        let whole = PLAN.replace(
+            "<HTTPSamplerProxy testname=\"Off\"",
+            &format!("{element}<hashTree/><HTTPSamplerProxy testname=\"Off\""),
+        );
+        fs::write(folder.path().join("plan.jmx"), whole).unwrap();
+    };
+    with("<JDBCSampler testname=\"stock\" enabled=\"true\"/>");
+    let says = format!(
+        "! plan.jmx: line {line}: JDBCSampler \"stock\": would have sent what a JDBCSampler of JMeter sends"
+    );
+    assert_refused(folder.path(), &["run", "plan.jmx", "--once"], &says);
+    assert_refused(folder.path(), &["run", "plan.jmx"], "tidemark import plan.jmx -o my.yaml");
+    assert_refused(
+        folder.path(),
+        &["import", "plan.jmx", "--strict", "-o", "my.yaml"],
+        "one part was left out; nothing is written",
+    );
+    assert!(!folder.path().join("my.yaml").exists());
+    let made = run(folder.path(), &["import", "plan.jmx"]);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    assert!(stderr(&made).contains(&says) && stdout(&made).contains("- group: Buy"), "{}", stdout(&made));
+
+    // what changes no request is told, and driven all the same
+    with(
+        "<SyncTimer testname=\"together\" enabled=\"true\"><intProp name=\"groupSize\">5</intProp></SyncTimer>",
+    );
+    let server = Server::start();
+    let port = format!("port={}", server.place.rsplit(':').next().unwrap());
+    let done = run(folder.path(), &["run", "plan.jmx", "-J", &port, "--once"]);
+    assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    assert!(stderr(&done).contains("would have held 5 threads back"), "{}", stderr(&done));
+    assert_refused(folder.path(), &["import", "plan.jmx", "--strict"], "one part was left out");
+}
+
+#[test]
+fn wrong_use_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.har", "{\"log\": {}}");
+    write(
+        "my.yaml",
+        "sessions: {a: {steps: [{GET: /}]}}\nsystem: {url: \"http://127.0.0.1:1\"}\nload: {users: 1, hold: 1s}\n",
+    );
+    write("broken.jmx", "<jmeterTestPlan>\n<hashTree>\n</wrong>");
+    write("empty.jmx", "<jmeterTestPlan><hashTree/></jmeterTestPlan>");
+    for (arguments, says) in [
+        (vec!["import"], "FILE"),
+        (vec!["import", "none.jmx"], "cannot read none.jmx"),
+        (vec!["import", "a.har"], "tidemark init"),
+        (vec!["import", "my.yaml"], "this is not a plan of JMeter"),
+        (vec!["import", "broken.jmx"], "broken.jmx: this is not a JMeter plan that can be read: line 3"),
+        (vec!["import", "empty.jmx"], "there is nothing in it that can be sent here"),
+        (vec!["run", "empty.jmx"], "there is nothing in it that can be sent here"),
+        (vec!["run", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
+        (vec!["check", "empty.jmx"], "tidemark import FILE -o my.yaml"),
+    ] {
+        assert_refused(folder.path(), &arguments, says);
+    }
+}
