@@ -32,7 +32,7 @@ use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::{Settings, name_of};
 use crate::xml::Element;
-use crate::{FILE_BYTES_MAX, Imported, xml};
+use crate::{Imported, xml};
 
 /// Most requests that become steps.
 const REQUESTS_MAX: usize = 2_000;
@@ -487,21 +487,21 @@ fn nested(steps: Vec<Step>) -> Value {
     whole.to_map().get("prepare").cloned().unwrap_or_else(|| Value::List(Vec::new()))
 }
 
-/// A file that the plan names, of a bounded size.
+/// A file that the plan names, as the scenario names it, and its text: in the plan's folder, under its whole name or its
+/// last one, or where Tsung would look, from where one is.
 fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
-    // Tsung looks from where it is started, which is often where the plan lies
-    let beside = making.file.folder.join(name);
-    let (path, ours) = if beside.is_file() {
-        {
-            let is_absolute = Path::new(name).is_absolute();
-            (beside, if is_absolute { name.to_owned() } else { format!("{}{name}", making.file.prefix) })
-        }
-    } else {
-        let path = Path::new(name);
-        if !path.is_file() || std::fs::metadata(path).ok()?.len() > FILE_BYTES_MAX {
-            return None;
-        }
-        (path.to_owned(), path.canonicalize().ok()?.to_str()?.to_owned())
-    };
+    let Plan { folder, prefix, .. } = making.file;
+    let last = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
+    let is_absolute = Path::new(name).is_absolute();
+    let beside = |name: &str| (folder.join(name), format!("{prefix}{name}"));
+    let places = [
+        if is_absolute { (name.into(), name.to_owned()) } else { beside(name) },
+        beside(last),
+        (
+            name.into(),
+            Path::new(name).canonicalize().map(|path| path.display().to_string()).unwrap_or_default(),
+        ),
+    ];
+    let (path, ours) = places.into_iter().find(|(path, _)| path.is_file())?;
     crate::read(&path).ok().map(|text| (ours, text))
 }

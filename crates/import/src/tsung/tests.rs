@@ -411,7 +411,7 @@ fn files_become_feeders() {
     std::fs::write(folder.path().join("users.csv"), "ann;secret-1;x\nbob;secret-2;y\n").unwrap();
     std::fs::write(folder.path().join("ragged.csv"), "ann;1\nbob\n").unwrap();
     let options = "<option name=\"file_server\" id=\"db\" value=\"users.csv\"/><option name=\"file_server\" id=\"odd\" value=\"ragged.csv\"/>\
-                   <option name=\"file_server\" id=\"none\" value=\"/nowhere/none.csv\"/>";
+                   <option name=\"file_server\" id=\"none\" value=\"/nowhere/none.csv\"/><option name=\"file_server\" id=\"far\" value=\"/home/me/users.csv\"/>";
     let of = |steps: &str| {
         let session = format!(
             "<session name=\"s\" probability=\"100\" type=\"ts_http\">{steps}<request><http url=\"/\"/></request></session>"
@@ -429,6 +429,9 @@ fn files_become_feeders() {
         "{yaml}"
     );
     assert!(yaml.contains("- take: db\n"), "{yaml}");
+    // where it lay on another machine does not matter
+    let (yaml, told) = of(&file("far", "", &["user", "pass"]));
+    assert!(told.is_empty() && yaml.contains("far: {file: users.csv, "), "{yaml}");
     // other names for the same lines: one cursor
     let (yaml, told) = of(&(file("db", "", &["a", "b", "c", "d"])
         + &file("db", "", &["e"])
