@@ -107,7 +107,7 @@ impl Making<'_> {
         if element.attribute("decode").is_some_and(|decode| decode != "false") {
             self.tell(element, "decoded entities of HTML in the value (&amp;amp;)", false);
         }
-        let is_list = state.is_list(&name);
+        let is_list = state.is_gone_through(&name);
         let of = |key: &str| element.attribute(key).filter(|value| !value.is_empty());
         let source: Option<Value> = if let Some(path) = of("jsonpath") {
             json_path(path).map(|path| source_of_path(&path, is_list)).filter(is_good)
@@ -134,7 +134,12 @@ impl Making<'_> {
             self.of_pattern(&pattern, kind)
         };
         match source {
-            Some(source) => answer.extract.insert(ours, source),
+            Some(source) => {
+                if matches!(&source, Value::Map(map) if map.get("all").is_some()) {
+                    state.set(&name, Variable::List);
+                }
+                answer.extract.insert(ours, source);
+            }
             None => {
                 let what = ["xpath", "re", "regexp", "jsonpath", "pgsql_expr", "header"]
                     .iter()

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use tidemark_scenario::Secrets;
 use tidemark_scenario::source::{Map, Request, Scalar, Step, Value, method_as_sent, verbatim};
+use tidemark_wire::http1::is_token;
 use url::form_urlencoded;
 
 use super::answer::Kind;
@@ -19,6 +20,11 @@ use crate::xml::Element;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
+/// Longest name of a request, characters.
+const LABEL_MAX: usize = 100;
+/// Headers that the driver writes itself.
+const OWN_HEADERS: [&str; 6] =
+    ["host", "content-length", "connection", "transfer-encoding", "upgrade", "expect"];
 /// Deepest JSON that is written as YAML.
 const DEPTH_MAX: usize = 16;
 /// Largest body that stands in the scenario, bytes.
@@ -120,9 +126,9 @@ impl Making<'_> {
         if element.attribute("version") == Some("1.0") {
             self.tell(element, "been sent as HTTP/1.0: it is HTTP/1.1 here", false);
         }
-        let has_query = path.contains('?');
-        let mut made =
-            Request { label: has_query.then(|| label(method, &path).into()), ..Request::named(method, path) };
+        let has_own = path.contains('?') || !common.tags.is_empty();
+        let label = has_own.then(|| label(method, &path, common).into());
+        let mut made = Request { label, ..Request::named(method, path) };
         if !common.tags.is_empty() {
             made.other.insert("tags", common.tags.clone());
         }
@@ -241,8 +247,22 @@ impl Making<'_> {
                             continue;
                         }
                     };
-                    if name.is_empty() {
-                        self.tell(child, "sent a header without a name", false);
+                    if !is_token(name.as_bytes()) {
+                        self.tell(child, "sent a header that no server would read: its name is none", false);
+                    } else if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                        let is_host = name.eq_ignore_ascii_case("host");
+                        let is_same = match name.to_ascii_lowercase().as_str() {
+                            "host" => {
+                                state.base.as_ref().is_some_and(|server| server.host == of("value").trim())
+                            }
+                            "connection" => of("value").trim().eq_ignore_ascii_case("keep-alive"),
+                            _ => false,
+                        };
+                        if !is_same {
+                            let would = format!("sent {}: {}", shown(name), shown(of("value")));
+                            // another host is another site
+                            self.tell(child, format!("{would}, which the driver writes itself"), is_host);
+                        }
                     } else {
                         add_header(&mut made.headers, &verbatim(name), value);
                     }
@@ -476,8 +496,8 @@ fn sends_a_body(method: &str) -> bool {
     !["GET", "HEAD", "OPTIONS"].contains(&method)
 }
 
-/// The name of a request with a query in the report.
-fn label(method: &str, path: &str) -> String {
+/// The name of a request in the report, without its query; requests of a name have the same tags.
+fn label(method: &str, path: &str, common: &Common) -> String {
     let path = path.split('?').next().unwrap_or(path);
     let mut out = format!("{method} ");
     let mut rest = path;
@@ -488,7 +508,11 @@ fn label(method: &str, path: &str) -> String {
         out += &format!("[{}]", name.strip_prefix("path").unwrap_or(&name));
         rest = behind;
     }
-    (out + rest).chars().take(100).collect()
+    let label: String = (out + rest).chars().take(LABEL_MAX).collect();
+    match common.tags.get("tag").and_then(Value::as_str) {
+        Some(tag) => format!("{label} ({tag})"),
+        None => label,
+    }
 }
 
 fn decoded(text: &str) -> String {

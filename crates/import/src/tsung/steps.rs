@@ -25,6 +25,8 @@ const PAUSE_MAX_S: f64 = 366.0 * 86_400.0;
 pub(super) enum Variable {
     /// Letters, digits and the like: the same however it is encoded.
     Plain,
+    /// A list of them.
+    List,
     Any,
 }
 
@@ -81,8 +83,13 @@ impl State {
         self.variables.get(name) == Some(&Variable::Plain)
     }
 
-    pub(super) fn is_list(&self, name: &str) -> bool {
+    /// Whether a `foreach` goes through it.
+    pub(super) fn is_gone_through(&self, name: &str) -> bool {
         self.lists.iter().any(|known| known == name)
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        self.variables.get(name) == Some(&Variable::List)
     }
 }
 
@@ -358,6 +365,7 @@ impl Making<'_> {
             );
             return Vec::new();
         }
+        let is_list = state.is_list(&list);
         state.set(&item, Variable::Any);
         let variable = self.variable(&item);
         let mut inner = self.inner(element, &element.children, state);
@@ -383,6 +391,11 @@ impl Making<'_> {
                     true,
                 ),
             }
+        }
+        if !is_list {
+            // of what is no list, Tsung takes the whole once
+            inner.insert(0, set(&variable, format!("${{{}}}", self.variable(&list))));
+            return inner;
         }
         let each = format!("{variable} in ${{{}}}", self.variable(&list));
         vec![Step::Other(Map::from([("each", Value::from(each)), ("steps", nested(inner))]))]
