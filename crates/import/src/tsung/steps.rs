@@ -161,13 +161,12 @@ impl Making<'_> {
 
     /// Steps that are done several times or perhaps not at all: a WebSocket that they open ends with them.
     fn inner(&mut self, element: &Element, children: &[Element], state: &mut State) -> Vec<Step> {
-        let before = state.open.clone();
+        let is_open = state.open.is_some();
         let mut steps = self.steps(children, state);
-        if before.is_none() && state.open.take().is_some() {
+        if !is_open && state.open.take().is_some() {
             self.tell(element, "kept a WebSocket open past these steps: it is closed at their end", false);
             steps.push(close());
         }
-        state.open = before;
         steps
     }
 
@@ -217,9 +216,6 @@ impl Making<'_> {
         let variable = self.variable(&name);
         state.set(&name, Variable::Plain);
         let mut inner = self.inner(element, &element.children, state);
-        if inner.is_empty() {
-            return inner;
-        }
         let numbers = from.parse::<i64>().ok().zip(to.parse::<i64>().ok());
         let times = match numbers {
             Some((from, to)) => {
@@ -229,6 +225,10 @@ impl Making<'_> {
             None if step == 1 => format!("${{max({to} - {from}, 0) + 1}}").into(),
             None => format!("${{max(ceil(({to} - {from}) / {step}), 0) + 1}}").into(),
         };
+        if inner.is_empty() {
+            // the counter is left where it ends
+            return vec![set(&variable, if numbers.is_some() { to } else { format!("${{{to}}}") })];
+        }
         let mut map = Map::from([("repeat", times)]);
         if from == "0" && step == 1 {
             map.insert("as", variable.as_str());
@@ -370,7 +370,7 @@ impl Making<'_> {
         let variable = self.variable(&item);
         let mut inner = self.inner(element, &element.children, state);
         if inner.is_empty() {
-            return inner;
+            return vec![set(&variable, format!("${{{}}}", self.variable(&list)))];
         }
         for (key, is_included) in [("include", true), ("exclude", false)] {
             let Some(pattern) = element.attribute(key).filter(|pattern| !pattern.is_empty()) else {

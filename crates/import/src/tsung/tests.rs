@@ -711,6 +711,11 @@ proptest! {
     }
 
     #[test]
+    fn steps_within_each_other_are_read(steps in within_each_other()) {
+        made(&plan(&format!("{steps}<request><http url=\"/\"/></request>")));
+    }
+
+    #[test]
     fn any_steps_are_read_or_refused(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..8)) {
         let text = plan(&format!("{}<request><http url=\"/\"/></request>", parts.concat()));
         if crate::xml::parse(&text).is_ok() {
@@ -718,6 +723,31 @@ proptest! {
         }
     }
 }
+
+/// Steps, and steps within them.
+fn within_each_other() -> impl Strategy<Value = String> {
+    let is_whole = |part: &&str| crate::xml::parse(&format!("<a>{part}</a>")).is_ok();
+    let whole: Vec<&str> = PARTS.iter().copied().filter(is_whole).collect();
+    let leaf = proptest::sample::select(whole).prop_map(str::to_owned);
+    leaf.prop_recursive(16, 80, 3, |inner| {
+        let around = proptest::sample::select(AROUND);
+        (around, proptest::collection::vec(inner, 0..3))
+            .prop_map(|((begin, end), inner)| format!("{begin}{}{end}", inner.concat()))
+    })
+}
+
+/// What stands around steps.
+const AROUND: &[(&str, &str)] = &[
+    ("<for from=\"1\" to=\"3\" var=\"i\">", "</for>"),
+    ("<for from=\"0\" to=\"%%_v%%\" incr=\"2\" var=\"v\">", "</for>"),
+    ("<if var=\"v\" eq=\"1\">", "</if>"),
+    ("<if var=\"nowhere\" gt=\"1\">", "</if>"),
+    ("<foreach name=\"e\" in=\"in\" include=\"^a\">", "</foreach>"),
+    ("<foreach name=\"v\" in=\"v\">", "</foreach>"),
+    ("<transaction name=\"t\">", "</transaction>"),
+    ("<repeat name=\"r\" max_repeat=\"3\">", "<while var=\"v\" neq=\"2\"/></repeat>"),
+    ("<repeat name=\"r\">", "<until var=\"i\" gte=\"2\"/></repeat>"),
+];
 
 /// Parts of a session, right or not.
 const PARTS: &[&str] = &[
@@ -744,6 +774,8 @@ const PARTS: &[&str] = &[
     "<request><match do=\"loop\" when=\"nomatch\">a.c</match><match do=\"abort\">${x}</match><http url=\"/m\"/></request>",
     "<request><websocket type=\"connect\" path=\"p%%_v%%\"/></request>",
     "<request subst=\"true\"><websocket type=\"message\">%%_v%%</websocket></request>",
+    "<request><dyn_variable name=\"v\" jsonpath=\"a\"/><websocket type=\"message\" ack=\"no_ack\">x</websocket></request>",
+    "<request><dyn_variable name=\"in\" jsonpath=\"a[*]\"/><match>x</match><websocket type=\"message\" frame=\"text\">%%_v%%</websocket></request>",
     "<request><websocket type=\"close\"/></request>",
     "<request tag=\"a\"><http url=\"/tag\"/></request><request tag=\"b ${c}\"><http url=\"/tag\"/></request><request><http url=\"/tag\"/></request>",
     "<request><http url=\"/é ü?é=%zz#f\" method=\"PROPFIND\" contents=\"é\" content_type=\"text/plain; charset=${x}\"/></request>",

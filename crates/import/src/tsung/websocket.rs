@@ -5,7 +5,7 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 use super::answer::Kind;
 use super::http::Common;
 use super::machines::Server;
-use super::steps::{State, close};
+use super::steps::{State, close, set};
 use super::text::Place;
 use super::{Making, shown};
 use crate::xml::Element;
@@ -70,14 +70,17 @@ impl Making<'_> {
                     step.insert("ws send", Map::from([("binary", text)]));
                 }
                 let mut answer = self.answer(request, Kind::Message, state);
+                let mut behind = Vec::new();
                 if of("ack") == Some("no_ack") {
-                    if !answer.extract.is_empty() || !answer.check.is_empty() {
+                    let extract = std::mem::take(&mut answer.extract);
+                    if !extract.is_empty() || !answer.check.is_empty() {
                         self.tell(
                             element,
                             "looked for something in an answer that it does not wait for",
                             false,
                         );
                     }
+                    behind.extend(extract.entries().iter().map(|entry| set(&entry.key, "")));
                 } else {
                     let check = answer.checks();
                     step.insert("expect", if check.is_empty() { Value::from("any") } else { check.into() });
@@ -86,7 +89,9 @@ impl Making<'_> {
                     }
                 }
                 tag(&mut step, common);
-                Some(answer.around(Step::Other(step), self))
+                let mut steps = answer.around(Step::Other(step), self);
+                steps.splice(1..1, behind);
+                Some(steps)
             }
             "close" if state.open.take().is_some() => Some(vec![close()]),
             "close" => {
