@@ -197,7 +197,7 @@ impl<'p> Making<'p> {
                 self.left_out(
                     root.line,
                     "<load>".into(),
-                    "begun users: no arrivals of it can be read, one user stands in their place".into(),
+                    "begun users: there are none of a session that is driven here, so one stands in their place".into(),
                     true,
                 );
                 Load { users: Some(1u64.into()), hold: Some("30s".into()), ..Load::default() }
@@ -409,7 +409,8 @@ impl<'p> Making<'p> {
 /// Weights are whole numbers.
 fn weigh(sessions: &mut [(String, Session)], kinds: &[Chosen]) {
     let shares: Vec<f64> = kinds.iter().filter(|kind| kind.ours.is_some()).map(|kind| kind.share).collect();
-    if sessions.len() < 2 {
+    // where none is ever chosen, each is as good as the others
+    if sessions.len() < 2 || shares.iter().sum::<f64>() == 0.0 {
         return;
     }
     let scale = [1.0, 10.0, 100.0, 1_000.0, 1e6];

@@ -79,7 +79,7 @@ impl Making<'_> {
         if phases.is_empty() {
             return None;
         }
-        Some(self.made(phases, kinds, left))
+        self.made(phases, kinds, left)
     }
 
     fn arrivals(&mut self, phase: &Element, kinds: &[Chosen]) -> Option<Arrivals> {
@@ -166,7 +166,7 @@ impl Making<'_> {
         );
     }
 
-    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen], left: f64) -> Made {
+    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen], left: f64) -> Option<Made> {
         let all_bounded = phases.iter().all(|phase| phase.most.is_some());
         let sessions =
             all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).fold(0, u64::saturating_add));
@@ -232,6 +232,13 @@ impl Making<'_> {
             if sum > 0.0 { own / sum } else { 0.0 }
         };
         let driven = || kinds.iter().filter_map(|kind| Some((kind.ours.clone()?, kind)));
+        // of those who send nothing, or nothing here, none begins
+        let part: f64 =
+            phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
+        let part = part / phases.len().max(1) as f64;
+        if part <= 0.0 {
+            return None;
+        }
         let load = if phases.iter().all(|phase| phase.setup.is_empty()) {
             // without those who are not driven
             let is_all = kinds.iter().all(|kind| kind.ours.is_some());
@@ -243,12 +250,8 @@ impl Making<'_> {
                 .map(|(name, kind)| (name, of(&|phase| share(phase, kind))));
             Load { sessions: sessions.collect(), ..Load::default() }
         };
-        // of those who send nothing, or nothing here, none begins
-        let part: f64 =
-            phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
-        let part = part / phases.len().max(1) as f64;
         let sessions = sessions.map(|most: u64| ((most as f64 * part).round() as u64).max(1));
-        Made { load, sessions }
+        Some(Made { load, sessions })
     }
 
     /// A time in an attribute, in the element's unit, as seconds.

@@ -212,6 +212,28 @@ fn the_load_is_cut_and_repeated_as_it_says() {
 }
 
 #[test]
+fn sessions_that_are_never_chosen_do_no_harm() {
+    let session = |name: &str, share: &str, inner: &str| {
+        format!("<session name=\"{name}\" probability=\"{share}\" type=\"ts_http\">{inner}</session>")
+    };
+    let http = "<request><http url=\"/\"/></request>";
+    let jabber = "<request><jabber type=\"chat\" ack=\"no_ack\"/></request>";
+    let setup = "<arrivalphase phase=\"1\" duration=\"9\" unit=\"second\"><session_setup name=\"b\" probability=\"100\"/><users arrivalrate=\"1\" unit=\"second\"/></arrivalphase>";
+    for (load, a, b, inner, is_driven) in [
+        (PHASE, "0", "0", http, false),
+        (PHASE, "100", "0", http, true),
+        (PHASE, "0", "100", jabber, false),
+        (setup, "100", "0", http, true),
+        (setup, "100", "0", jabber, false),
+        ("", "0", "0", http, false),
+    ] {
+        let (yaml, told) = made(&plan_with(load, "", &(session("a", a, http) + &session("b", b, inner))));
+        assert_eq!(yaml.contains("spacing: poisson"), is_driven, "{yaml}");
+        assert_eq!(told.iter().any(|one| one.is_request), !is_driven, "{told:?}");
+    }
+}
+
+#[test]
 fn pauses_are_as_the_options_say() {
     let all = "<thinktime/><thinktime value=\"4\"/><thinktime value=\"4\" random=\"false\"/><thinktime min=\"2\" max=\"5\"/><request><http url=\"/\"/></request>";
     let session = format!("<session name=\"s\" probability=\"100\" type=\"ts_http\">{all}</session>");
@@ -571,6 +593,7 @@ fn messages_of_websockets_are_sent() {
   expect: {body: {contains: ok}}
 - ws send: {binary: bye}
 - ws close: 1000
+  reason: close
 "#
     );
 }

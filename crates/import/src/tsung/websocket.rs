@@ -93,7 +93,11 @@ impl Making<'_> {
                 steps.splice(1..1, behind);
                 Some(steps)
             }
-            "close" if state.open.take().is_some() => Some(vec![close()]),
+            "close" if state.open.take().is_some() => {
+                // with this reason Tsung does
+                let close = Map::from([("ws close", Value::from(1000u64)), ("reason", "close".into())]);
+                Some(vec![Step::Other(close)])
+            }
             "close" => {
                 self.tell(element, "closed a WebSocket, but no connect stands before it", false);
                 None
