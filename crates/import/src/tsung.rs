@@ -206,6 +206,13 @@ impl<'p> Making<'p> {
         if let Some(timeout) = self.options.connect_timeout.take() {
             limits.insert("connect timeout", timeout);
         }
+        if !load.sessions.is_empty() {
+            // weights say nothing beside loads of their own
+            for (name, session) in &mut sessions {
+                let has_load = load.sessions.iter().any(|(known, _)| known == name);
+                session.weight = (!has_load).then(|| 0u64.into());
+            }
+        }
         let defaults = self.options.defaults();
         Some(Scenario {
             name: name.map(Into::into),
