@@ -113,7 +113,6 @@ impl<'a> Making<'a> {
         let mut common = Common::default();
         let mut request = Request::named(&method, "");
         common.headers = self.headers(scope, node);
-        let has_type = common.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let takes_body = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
             && (method != "DELETE" || sampler.flag("HTTPSampler.postBodyRaw"));
         let is_raw = sampler.flag("HTTPSampler.postBodyRaw")
@@ -121,7 +120,7 @@ impl<'a> Making<'a> {
                 && sampler.parameters().iter().all(|parameter| parameter.name.is_empty())
                 && takes_body);
         if is_raw && (takes_body || !sampler.parameters().is_empty()) {
-            self.raw_body(&sampler, &mut request, has_type);
+            self.raw_body(&sampler, &mut request);
         } else if takes_body {
             self.form(&sampler, &mut request, &common.headers);
         } else {
@@ -454,16 +453,13 @@ impl<'a> Making<'a> {
         pairs.join("&")
     }
 
-    fn raw_body(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request, has_type: bool) {
+    fn raw_body(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request) {
         let mut body = String::new();
         for parameter in sampler.parameters() {
             body.push_str(&self.text(parameter.value, sampler.node));
         }
         if body.is_empty() {
             return;
-        }
-        if !has_type {
-            request.headers.insert("Content-Type", "text/plain; charset=UTF-8");
         }
         request.body = Some(body.into());
     }

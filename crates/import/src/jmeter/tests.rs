@@ -220,7 +220,6 @@ fn raw_bodies_are_sent_as_they_are() {
     {"a": "${random(1, 3)}"}
 - PUT: /b
   label: B
-  headers: {Content-Type: text/plain; charset=UTF-8}
   body: plain
 "#,
     );
@@ -380,7 +379,6 @@ fn functions_become_expressions() {
 - set: {\"n\": \"${random(1, 9)}\"}
 - POST: /a
   label: A
-  headers: {Content-Type: text/plain; charset=UTF-8}
   body: ${n}-${n}
 ",
     );
