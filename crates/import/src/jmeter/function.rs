@@ -117,7 +117,11 @@ impl Making<'_> {
                     Expr::plain(format!("count({counter}) + 1"))
                 }
             }
-            "urlencode" => Expr::plain(format!("url({})", argument(self, 0)?.text)),
+            "urlencode" => {
+                // Java writes a space as a plus
+                let text = argument(self, 0)?.text;
+                Expr::plain(format!("replace(url({text}), '%20', '+')"))
+            }
             "base64Encode" => Expr::computed(format!("base64({})", argument(self, 0)?.text)),
             "base64Decode" => Expr::computed(format!("base64_decode({})", argument(self, 0)?.text)),
             "digest" => {
@@ -188,7 +192,9 @@ impl Making<'_> {
         let list = self.variables.get(begin.strip_suffix('_')?).filter(|list| list.holds == Holds::List)?;
         let list = list.name.clone();
         let index = self.expression_at(&format!("${{{hole}"), node, depth + 1)?;
-        Some(Expr::computed(format!("{list}[{} - 1]", number(&index))))
+        // without such an item JMeter leaves the name
+        let name = format!("concat({}, {})", quoted(begin), index.text);
+        Some(Expr::computed(format!("default({list}[{} - 1], {name})", number(&index))))
     }
 }
 
