@@ -147,16 +147,20 @@ impl Making<'_> {
                 // the last may be the name of a variable
                 let mut count = arguments.len();
                 if count > 2 && !raw(count - 1).contains("${") && raw(count - 1).parse::<i64>().is_err() {
-                    if !raw(count - 1).is_empty() {
-                        return None;
-                    }
                     count -= 1;
                 }
                 let mut terms = Vec::new();
                 for at in 0..count {
                     terms.push(number(&argument(self, at)?));
                 }
-                Expr::plain(format!("({})", terms.join(" + ")))
+                let sum = format!("({})", terms.join(" + "));
+                if count == arguments.len() || raw(count).is_empty() {
+                    return Some(Expr::plain(sum));
+                }
+                self.declare(raw(count), Holds::Number);
+                let slot = self.slot(raw(count));
+                self.before.push(set(&slot, &sum));
+                Expr::plain(slot)
             }
             "isDefined" => Expr::plain(format!("exists({})", self.variable(raw(0), node, depth)?.text)),
             "threadGroupName" => Expr::literal(&self.group.name.clone()),
