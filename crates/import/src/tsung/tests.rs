@@ -764,6 +764,7 @@ const AROUND: &[(&str, &str)] = &[
     ("<for from=\"1\" to=\"3\" var=\"i\">", "</for>"),
     ("<for from=\"0\" to=\"%%_v%%\" incr=\"2\" var=\"v\">", "</for>"),
     ("<if var=\"v\" eq=\"1\">", "</if>"),
+    ("<if var=\"v\" eq=\"a}b${c'\\\">", "</if>"),
     ("<if var=\"nowhere\" gt=\"1\">", "</if>"),
     ("<foreach name=\"e\" in=\"in\" include=\"^a\">", "</foreach>"),
     ("<foreach name=\"v\" in=\"v\">", "</foreach>"),
