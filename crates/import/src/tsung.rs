@@ -7,7 +7,9 @@ mod answer;
 mod audit;
 mod http;
 mod load;
+mod machines;
 mod options;
+mod pattern;
 mod sources;
 mod sql;
 mod steps;
@@ -21,6 +23,7 @@ use std::path::Path;
 
 use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
+use self::machines::Server;
 use self::options::Options;
 use self::sources::Sources;
 use self::steps::State;
@@ -29,12 +32,14 @@ use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::{Settings, name_of};
 use crate::xml::Element;
-use crate::{FILE_BYTES_MAX, Imported, xml};
+use crate::{Imported, xml};
 
 /// Most requests that become steps.
 const REQUESTS_MAX: usize = 2_000;
 /// Most text of all requests, bytes.
 const BYTES_MAX: usize = 1 << 20;
+/// How long the answers of one user may take all together, seconds: nobody knows before.
+const ANSWERS_S: f64 = 5.0;
 /// Most parts that an error tells.
 const SHOWN_PARTS_MAX: usize = 10;
 /// Longest text that is shown, characters.
@@ -76,7 +81,8 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let mut making = Making::new(plan, &root);
     let scenario = making.plan(&root);
     making.audit(&root);
-    let Making { left_out, given, .. } = making;
+    let Making { mut left_out, given, .. } = making;
+    left_out.sort_by_key(|one| one.line);
     match scenario {
         Some(scenario) => Ok(Imported { left_out, given, ..Imported::from(scenario) }),
         None => {
@@ -85,35 +91,6 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
             Err(cannot(format!("nothing of it can be driven here:{}", told.concat())))
         }
     }
-}
-
-/// Where requests go.
-#[derive(Debug, Clone, PartialEq)]
-struct Server {
-    /// `http` or `https`.
-    scheme: &'static str,
-    /// With its port, where that is not the scheme's own.
-    host: String,
-}
-
-impl Server {
-    fn origin(&self) -> String {
-        format!("{}://{}", self.scheme, self.host)
-    }
-}
-
-/// A server of an element with `host`, `port` and a type, if HTTP can be spoken there; and whether it is IPv6.
-fn server(host: &str, port: &str, kind: &str) -> Option<(Server, bool)> {
-    let (kind, is_v6) = kind.strip_suffix('6').map_or((kind, false), |kind| (kind, true));
-    let (scheme, own) = match kind {
-        "tcp" | "websocket" => ("http", "80"),
-        "ssl" | "websocket_ssl" => ("https", "443"),
-        _ => return None,
-    };
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let port = port.trim();
-    let host = if port.is_empty() || port == own { host } else { format!("{host}:{port}") };
-    Some((Server { scheme, host }, is_v6))
 }
 
 /// A session of the plan.
@@ -145,6 +122,8 @@ struct Making<'p> {
     has_http: bool,
     requests: usize,
     bytes: usize,
+    /// How long the pauses of one user are, at most or nearly so, seconds.
+    lasts_s: f64,
     /// Elements that were told as unknown, by their place in memory.
     unknown: HashSet<usize>,
 }
@@ -169,6 +148,7 @@ impl<'p> Making<'p> {
             has_http: false,
             requests: 0,
             bytes: 0,
+            lasts_s: 0.0,
             unknown: HashSet::new(),
         }
     }
@@ -217,7 +197,7 @@ impl<'p> Making<'p> {
                 self.left_out(
                     root.line,
                     "<load>".into(),
-                    "begun users: no arrivals of it can be read, one user stands in their place".into(),
+                    "begun users: there are none of a session that is driven here, so one stands in their place".into(),
                     true,
                 );
                 Load { users: Some(1u64.into()), hold: Some("30s".into()), ..Load::default() }
@@ -226,12 +206,21 @@ impl<'p> Making<'p> {
         if let Some(timeout) = self.options.connect_timeout.take() {
             limits.insert("connect timeout", timeout);
         }
+        if !load.sessions.is_empty() {
+            // weights say nothing beside loads of their own
+            for (name, session) in &mut sessions {
+                let has_load = load.sessions.iter().any(|(known, _)| known == name);
+                session.weight = (!has_load).then(|| 0u64.into());
+            }
+        }
         let defaults = self.options.defaults();
         Some(Scenario {
             name: name.map(Into::into),
-            comment: "Users arrive at random, as in Tsung. It waits at the end until all have done their session; here the load \
-                      ends with its last phase."
-                .into(),
+            comment: format!(
+                "Made of {}. What was left out was told on the way.\nUsers arrive at random, as in Tsung. The phase \"last users\" is for \
+                 those who are still there when no more arrive.",
+                shown(self.file.name.rsplit(['/', '\\']).next().unwrap_or_default())
+            ),
             settings: std::mem::take(&mut self.settings.map),
             system: Some(self.system()),
             targets: std::mem::take(&mut self.targets),
@@ -280,109 +269,6 @@ impl<'p> Making<'p> {
         (!name.is_empty()).then(|| verbatim(&name))
     }
 
-    /// Which machines Tsung runs on is its own matter; only addresses of its own would be seen by the system.
-    fn clients(&mut self, clients: &Element) {
-        self.known(clients, &[]);
-        let (machines, other): (Vec<_>, Vec<_>) =
-            clients.children.iter().partition(|child| child.name == "client");
-        other.into_iter().for_each(|child| self.unknown(child, false));
-        for client in &machines {
-            let known =
-                ["host", "cpu", "type", "batch", "scan_intf", "maxusers", "use_controller_vm", "weight"];
-            self.known(client, &known);
-            for child in &client.children {
-                match child.name.as_str() {
-                    "ip" | "iprange" => {
-                        self.known(child, &["value", "scan", "version"]);
-                        let address = shown(child.attribute("value").unwrap_or_default());
-                        self.tell(child, format!("sent from the address {address}"), false);
-                    }
-                    _ => self.unknown(child, false),
-                }
-            }
-        }
-        if machines.len() > 1 {
-            let hosts: Vec<&str> = machines.iter().filter_map(|client| client.attribute("host")).collect();
-            self.tell(clients, format!("sent from several machines: {}", shown(&hosts.join(", "))), false);
-        }
-    }
-
-    fn servers(&mut self, servers: &Element) {
-        self.known(servers, &[]);
-        for child in &servers.children {
-            if child.name != "server" {
-                self.unknown(child, false);
-                continue;
-            }
-            self.known(child, &["host", "port", "weight", "type"]);
-            let of = |name: &str| child.attribute(name).unwrap_or_default().trim();
-            let made = server(of("host"), of("port"), of("type"));
-            match made {
-                _ if self.server.is_some() => {
-                    let weight = child.attribute("weight").unwrap_or("1");
-                    let would = format!(
-                        "been driven by a share of the sessions (weight {weight}): all go to the first server",
-                    );
-                    self.tell(child, would, false);
-                }
-                Some((server, is_v6)) if !server.host.is_empty() => {
-                    (self.server, self.is_v6) = (Some(server), is_v6);
-                }
-                _ => self.tell(
-                    child,
-                    format!("been driven over {}: http://127.0.0.1 stands in its place", shown(of("type"))),
-                    true,
-                ),
-            }
-        }
-    }
-
-    /// An agent needs tidemark on the other machine, so it is off until a setting says otherwise.
-    fn monitoring(&mut self, monitoring: &Element) -> Vec<Value> {
-        self.known(monitoring, &[]);
-        let mut watch = Vec::new();
-        for child in &monitoring.children {
-            if child.name != "monitor" {
-                self.unknown(child, false);
-                continue;
-            }
-            self.known(child, &["host", "batch", "type"]);
-            let host = child.attribute("host").unwrap_or_default().trim();
-            let kind = child.attribute("type").unwrap_or("erlang");
-            for inner in &child.children {
-                match inner.name.as_str() {
-                    "snmp" | "munin" if inner.name == kind => {}
-                    "mysqladmin" => self.tell(inner, "asked MySQL for its figures", false),
-                    _ => self.unknown(inner, false),
-                }
-            }
-            let is_host = !host.is_empty()
-                && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
-                && host.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let is_agent = kind == "erlang" && child.attribute("batch") != Some("true") && is_host;
-            if is_agent && ["localhost", "127.0.0.1"].contains(&host) {
-                self.tell(
-                    child,
-                    "shown CPU and memory of this machine: `watch` names the processes that are meant",
-                    false,
-                );
-            } else if is_agent {
-                let comment = "whether other machines are watched over ssh, which needs tidemark there";
-                let on = self.settings.named("watch".into(), "watch", "watch_machines", comment, false);
-                let when = format!("${{{on}}}");
-                watch.push(Map::from([("agent", format!("ssh {host}")), ("when", when)]).into());
-                self.tell(
-                    child,
-                    "watched this machine: it is under `watch`, and off until `--set watch=true`",
-                    false,
-                );
-            } else {
-                self.tell(child, format!("watched {} by {}", shown(host), shown(kind)), false);
-            }
-        }
-        watch
-    }
-
     fn session(&mut self, session: &Element, sessions: &mut Vec<(String, Session)>, kinds: &mut Vec<Chosen>) {
         self.known(session, &["name", "bidi", "persistent", "probability", "weight", "type"]);
         if session.attribute("persistent") == Some("false") {
@@ -415,6 +301,7 @@ impl<'p> Making<'p> {
         } else {
             wanted
         };
+        self.lasts_s = self.lasts_s.max(self.pauses_s(&session.children) + ANSWERS_S);
         kinds.push(Chosen { ours: Some(name.clone()), theirs, share });
         sessions.push((name, Session { steps, ..Session::default() }));
     }
@@ -529,7 +416,8 @@ impl<'p> Making<'p> {
 /// Weights are whole numbers.
 fn weigh(sessions: &mut [(String, Session)], kinds: &[Chosen]) {
     let shares: Vec<f64> = kinds.iter().filter(|kind| kind.ours.is_some()).map(|kind| kind.share).collect();
-    if sessions.len() < 2 {
+    // where none is ever chosen, each is as good as the others
+    if sessions.len() < 2 || shares.iter().sum::<f64>() == 0.0 {
         return;
     }
     let scale = [1.0, 10.0, 100.0, 1_000.0, 1e6];
@@ -607,21 +495,21 @@ fn nested(steps: Vec<Step>) -> Value {
     whole.to_map().get("prepare").cloned().unwrap_or_else(|| Value::List(Vec::new()))
 }
 
-/// A file that the plan names, of a bounded size.
+/// A file that the plan names, as the scenario names it, and its text: in the plan's folder, under its whole name or its
+/// last one, or where Tsung would look, from where one is.
 fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
-    // Tsung looks from where it is started, which is often where the plan lies
-    let beside = making.file.folder.join(name);
-    let (path, ours) = if beside.is_file() {
-        {
-            let is_absolute = Path::new(name).is_absolute();
-            (beside, if is_absolute { name.to_owned() } else { format!("{}{name}", making.file.prefix) })
-        }
-    } else {
-        let path = Path::new(name);
-        if !path.is_file() || std::fs::metadata(path).ok()?.len() > FILE_BYTES_MAX {
-            return None;
-        }
-        (path.to_owned(), path.canonicalize().ok()?.to_str()?.to_owned())
-    };
+    let Plan { folder, prefix, .. } = making.file;
+    let last = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
+    let is_absolute = Path::new(name).is_absolute();
+    let beside = |name: &str| (folder.join(name), format!("{prefix}{name}"));
+    let places = [
+        if is_absolute { (name.into(), name.to_owned()) } else { beside(name) },
+        beside(last),
+        (
+            name.into(),
+            Path::new(name).canonicalize().map(|path| path.display().to_string()).unwrap_or_default(),
+        ),
+    ];
+    let (path, ours) = places.into_iter().find(|(path, _)| path.is_file())?;
     crate::read(&path).ok().map(|text| (ours, text))
 }

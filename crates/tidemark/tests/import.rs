@@ -231,7 +231,7 @@ fn what_is_missing_is_told_and_not_driven() {
     assert_refused(
         folder.path(),
         &["import", "plan.jmx", "--strict", "-o", "my.yaml"],
-        "1 part was left out; nothing is written",
+        "one part was left out; nothing is written",
     );
     assert!(!folder.path().join("my.yaml").exists());
     let made = run(folder.path(), &["import", "plan.jmx"]);
@@ -247,7 +247,7 @@ fn what_is_missing_is_told_and_not_driven() {
     let done = run(folder.path(), &["run", "plan.jmx", "-J", &port, "--once"]);
     assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
     assert!(stderr(&done).contains("would have held 5 threads back"), "{}", stderr(&done));
-    assert_refused(folder.path(), &["import", "plan.jmx", "--strict"], "1 part was left out");
+    assert_refused(folder.path(), &["import", "plan.jmx", "--strict"], "one part was left out");
 }
 
 #[test]

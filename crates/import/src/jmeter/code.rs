@@ -411,18 +411,19 @@ impl Parser<'_, '_, '_, '_> {
                 value = Value::new(text.clone(), *kind);
                 continue;
             }
-            let of_one: [(&str, &dyn Fn(&str) -> String); 6] = [
-                ("equalsIgnoreCase(", &|other| format!("lower({text}) == lower({other})")),
-                ("equals(", &|other| format!("{text} == {other}")),
-                ("contains(", &|other| format!("contains({text}, {other})")),
-                ("startsWith(", &|other| format!("starts_with({text}, {other})")),
-                ("endsWith(", &|other| format!("ends_with({text}, {other})")),
-                ("concat(", &|other| format!("concat({text}, {other})")),
-            ];
-            if let Some((name, make)) = of_one.iter().find(|(name, _)| self.takes(name)) {
-                let other = self.closed()?;
-                let kind = if *name == "concat(" { Kind::Text } else { Kind::Truth };
-                value = Value::new(make(&other.expr.text), kind);
+            const OF_ONE: [&str; 6] =
+                ["equalsIgnoreCase(", "equals(", "contains(", "startsWith(", "endsWith(", "concat("];
+            if let Some(name) = OF_ONE.iter().find(|name| self.takes(name)) {
+                let other = self.closed()?.expr.text;
+                let (made, kind) = match *name {
+                    "equalsIgnoreCase(" => (format!("lower({text}) == lower({other})"), Kind::Truth),
+                    "equals(" => (format!("{text} == {other}"), Kind::Truth),
+                    "contains(" => (format!("contains({text}, {other})"), Kind::Truth),
+                    "startsWith(" => (format!("starts_with({text}, {other})"), Kind::Truth),
+                    "endsWith(" => (format!("ends_with({text}, {other})"), Kind::Truth),
+                    _ => (format!("concat({text}, {other})"), Kind::Text),
+                };
+                value = Value::new(made, kind);
                 continue;
             }
             if self.takes("replace(") {

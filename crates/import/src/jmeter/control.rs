@@ -455,16 +455,21 @@ impl<'a> Making<'a> {
         // a value that draws is drawn once
         let chosen = self.own_name("chosen");
         steps.push(set(&chosen, &value.text));
+        let count = ways.len();
         let mut known = Vec::new();
         let mut other: Option<Vec<Step>> = None;
         for (at, (name, inner)) in ways.into_iter().enumerate() {
             let name = name.trim();
             let by_name = format!("{chosen} == {}", quoted(name));
             let mut condition = match at {
-                0 => format!("{chosen} == 0 or {chosen} == '' or {by_name}"),
+                // what is beyond the last means the first
+                0 => {
+                    let beyond = format!("default(number({chosen}), 0) >= {count}");
+                    format!("{chosen} == 0 or {chosen} == '' or {by_name} or {beyond}")
+                }
                 _ => format!("{chosen} == {at} or {by_name}"),
             };
-            if name.parse::<u64>().is_ok() {
+            if name.parse::<u64>().is_ok() && at > 0 {
                 condition = format!("{chosen} == {at}");
             }
             known.push(condition.clone());

@@ -117,7 +117,11 @@ impl Making<'_> {
                     Expr::plain(format!("count({counter}) + 1"))
                 }
             }
-            "urlencode" => Expr::plain(format!("url({})", argument(self, 0)?.text)),
+            "urlencode" => {
+                // Java writes a space as a plus
+                let text = argument(self, 0)?.text;
+                Expr::plain(format!("replace(url({text}), '%20', '+')"))
+            }
             "base64Encode" => Expr::computed(format!("base64({})", argument(self, 0)?.text)),
             "base64Decode" => Expr::computed(format!("base64_decode({})", argument(self, 0)?.text)),
             "digest" => {
@@ -143,16 +147,20 @@ impl Making<'_> {
                 // the last may be the name of a variable
                 let mut count = arguments.len();
                 if count > 2 && !raw(count - 1).contains("${") && raw(count - 1).parse::<i64>().is_err() {
-                    if !raw(count - 1).is_empty() {
-                        return None;
-                    }
                     count -= 1;
                 }
                 let mut terms = Vec::new();
                 for at in 0..count {
                     terms.push(number(&argument(self, at)?));
                 }
-                Expr::plain(format!("({})", terms.join(" + ")))
+                let sum = format!("({})", terms.join(" + "));
+                if count == arguments.len() || raw(count).is_empty() {
+                    return Some(Expr::plain(sum));
+                }
+                self.declare(raw(count), Holds::Number);
+                let slot = self.slot(raw(count));
+                self.before.push(set(&slot, &sum));
+                Expr::plain(slot)
             }
             "isDefined" => Expr::plain(format!("exists({})", self.variable(raw(0), node, depth)?.text)),
             "threadGroupName" => Expr::literal(&self.group.name.clone()),
@@ -188,7 +196,9 @@ impl Making<'_> {
         let list = self.variables.get(begin.strip_suffix('_')?).filter(|list| list.holds == Holds::List)?;
         let list = list.name.clone();
         let index = self.expression_at(&format!("${{{hole}"), node, depth + 1)?;
-        Some(Expr::computed(format!("{list}[{} - 1]", number(&index))))
+        // without such an item JMeter leaves the name
+        let name = format!("concat({}, {})", quoted(begin), index.text);
+        Some(Expr::computed(format!("default({list}[{} - 1], {name})", number(&index))))
     }
 }
 

@@ -66,7 +66,7 @@ impl Group {
 /// How many come of a kind of session.
 pub(super) enum GroupLoad {
     /// Until it is stopped.
-    Lasting(Load),
+    Lasting(Box<Load>),
     /// So many sessions, begun over so many seconds.
     Once { sessions: f64, users: f64, over_s: f64 },
 }
@@ -303,12 +303,12 @@ impl<'a> Making<'a> {
             let spacing = Some("poisson".into());
             let hold = Some(time(total_s));
             self.limits.insert("in flight", threads as u64);
-            return Some(GroupLoad::Lasting(Load {
+            return Some(GroupLoad::Lasting(Box::new(Load {
                 rate: Some(Scalar::from(Rate(rate)).into()),
                 spacing,
                 hold,
                 ..Load::default()
-            }));
+            })));
         }
         let users = self.users(node.text("ThreadGroup.num_threads"), node);
         let pace = self.group.pace_s.map(time);
@@ -328,7 +328,7 @@ impl<'a> Making<'a> {
             if total_s > rise_s {
                 phases.push(phase(total_s - rise_s, format!("{threads}"), None));
             }
-            return Some(GroupLoad::Lasting(Load { pace, phases, ..Load::default() }));
+            return Some(GroupLoad::Lasting(Box::new(Load { pace, phases, ..Load::default() })));
         }
         let hold = match duration.filter(|text| text.contains("${") && duration_s.is_some()) {
             Some(text) => self.expression(text, node).map(|expr| match ramp_s {
@@ -339,7 +339,7 @@ impl<'a> Making<'a> {
         };
         let ramp = (ramp_s > 0.0).then(|| time(ramp_s));
         let hold = Some(hold.map_or_else(|| time(total_s - ramp_s), Scalar::from));
-        Some(GroupLoad::Lasting(Load { users: Some(users), pace, ramp, hold, ..Load::default() }))
+        Some(GroupLoad::Lasting(Box::new(Load { users: Some(users), pace, ramp, hold, ..Load::default() })))
     }
 
     /// The number of users: a setting, whatever the plan has.
@@ -424,7 +424,11 @@ impl<'a> Making<'a> {
             phases.push(phase(hold, target.to_string(), None));
         }
         (!phases.is_empty()).then(|| {
-            GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() })
+            GroupLoad::Lasting(Box::new(Load {
+                phases,
+                pace: self.group.pace_s.map(time),
+                ..Load::default()
+            }))
         })
     }
 
@@ -448,7 +452,7 @@ impl<'a> Making<'a> {
             self.limits.insert("in flight", most as u64);
         }
         let load = Load { spacing: Some("poisson".into()), phases, ..Load::default() };
-        (!load.phases.is_empty()).then_some(GroupLoad::Lasting(load))
+        (!load.phases.is_empty()).then_some(GroupLoad::Lasting(Box::new(load)))
     }
 
     fn free_form(&mut self, node: &'a Node<'a>) -> Option<GroupLoad> {
@@ -465,7 +469,8 @@ impl<'a> Making<'a> {
             phases.push(arriving(length * unit, level, None));
         }
         let load = Load { spacing: Some("poisson".into()), phases, ..Load::default() };
-        (!load.phases.is_empty() && load.phases.len() <= PHASES_MAX).then_some(GroupLoad::Lasting(load))
+        (!load.phases.is_empty() && load.phases.len() <= PHASES_MAX)
+            .then_some(GroupLoad::Lasting(Box::new(load)))
     }
 
     /// `rate(10/sec) random_arrivals(1 min) rate(20/sec)`
@@ -513,12 +518,16 @@ impl<'a> Making<'a> {
         }
         let spacing = (!is_even).then(|| "poisson".into());
         (!phases.is_empty() && phases.len() <= PHASES_MAX)
-            .then(|| GroupLoad::Lasting(Load { spacing, phases, ..Load::default() }))
+            .then(|| GroupLoad::Lasting(Box::new(Load { spacing, phases, ..Load::default() })))
     }
 
     fn lasting(&mut self, phases: Option<Vec<Phase>>) -> Option<GroupLoad> {
         let phases = phases?;
-        Some(GroupLoad::Lasting(Load { phases, pace: self.group.pace_s.map(time), ..Load::default() }))
+        Some(GroupLoad::Lasting(Box::new(Load {
+            phases,
+            pace: self.group.pace_s.map(time),
+            ..Load::default()
+        })))
     }
 
     /// The load of all, and how many sessions begin at most.
@@ -527,7 +536,7 @@ impl<'a> Making<'a> {
             self.sessions.iter().map(|(name, _, load)| (name.clone(), load)).collect();
         if let [(_, load)] = &loads[..] {
             return match load {
-                GroupLoad::Lasting(load) => (load.clone(), None),
+                GroupLoad::Lasting(load) => (load.as_ref().clone(), None),
                 GroupLoad::Once { sessions, users, over_s } => {
                     (once(*sessions, *users, *over_s), Some(*sessions as u64))
                 }
@@ -543,7 +552,7 @@ impl<'a> Making<'a> {
         let mut ends = false;
         for (name, load) in &loads {
             let load = match load {
-                GroupLoad::Lasting(load) => load.clone(),
+                GroupLoad::Lasting(load) => load.as_ref().clone(),
                 GroupLoad::Once { sessions, over_s, .. } => {
                     ends = true;
                     let over_s = over_s.max(1.0);

@@ -5,6 +5,7 @@ use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verba
 use url::form_urlencoded;
 
 use super::tree::{self, Node};
+use super::value::Expr;
 use super::{Common, Making, REDIRECTS, STEPS_MAX, Scope, header_value};
 use crate::har::hidden::is_secret_name;
 use crate::xml::Element;
@@ -113,7 +114,6 @@ impl<'a> Making<'a> {
         let mut common = Common::default();
         let mut request = Request::named(&method, "");
         common.headers = self.headers(scope, node);
-        let has_type = common.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let takes_body = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
             && (method != "DELETE" || sampler.flag("HTTPSampler.postBodyRaw"));
         let is_raw = sampler.flag("HTTPSampler.postBodyRaw")
@@ -121,15 +121,20 @@ impl<'a> Making<'a> {
                 && sampler.parameters().iter().all(|parameter| parameter.name.is_empty())
                 && takes_body);
         if is_raw && (takes_body || !sampler.parameters().is_empty()) {
-            self.raw_body(&sampler, &mut request, has_type);
-        } else if takes_body {
-            self.form(&sampler, &mut request, &common.headers);
+            self.raw_body(&sampler, &mut request);
         } else {
-            self.query(&sampler, &mut request, &mut path);
+            // JMeter puts the parameters of a DELETE into both
+            if takes_body || method == "DELETE" {
+                self.form(&sampler, &mut request, &common.headers);
+            }
+            if !takes_body {
+                self.query(&sampler, &mut request, &mut path);
+            }
         }
         if request.body.is_none()
             && request.form.is_empty()
             && request.multipart.is_empty()
+            && request.other.get("body").is_none()
             && !sampler.files().is_empty()
         {
             self.leave_out_request(node, "sent files with its request");
@@ -194,17 +199,9 @@ impl<'a> Making<'a> {
         let node = sampler.node;
         let path = sampler.text("HTTPSampler.path").trim();
         // a URL in the place of the path
-        let whole = self.known(path.split(['?', '#']).next().unwrap_or_default(), node);
-        if let Some(url) =
-            whole.filter(|whole| whole.contains("://") && path.contains("://") || whole.starts_with("http"))
-        {
-            if url.starts_with("http://") || url.starts_with("https://") {
-                return self.place_of_url(path, node);
-            }
-        }
-        if let Some((begin, _)) = path.split_once("://")
-            && matches!(begin, "http" | "https")
-        {
+        let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
+        let begin = path.split(['?', '#']).next().unwrap_or_default();
+        if is_url(path) || self.known(begin, node).is_some_and(|known| is_url(&known)) {
             return self.place_of_url(path, node);
         }
         let (domain, port) =
@@ -251,19 +248,21 @@ impl<'a> Making<'a> {
     /// A path that begins with a slash.
     fn path_from(&mut self, path: &str, node: &Node<'_>) -> String {
         let path = path.replace(' ', "%20");
-        let begin = self.known(&path, node).unwrap_or_else(|| path.clone());
-        if begin.starts_with('/') {
-            return self.path_text(&path, node);
+        let first = match super::text::pieces(&path).first() {
+            Some(super::text::Piece::Text(text)) => Some(Expr::literal(text)),
+            Some(_) => path.find('}').and_then(|end| self.expression(&path[..=end], node)),
+            None => None,
+        };
+        match first {
+            // what a variable at the begin holds may have the slash already
+            Some(Expr { text: x, value: None, .. }) => {
+                let rest = path.find('}').map_or("", |end| &path[end + 1..]);
+                let rest = self.path_text(rest, node);
+                format!("/${{path(if(starts_with({x}, '/'), slice({x}, 1, len({x})), {x}))}}{rest}")
+            }
+            Some(Expr { value: Some(begin), .. }) if begin.starts_with('/') => self.path_text(&path, node),
+            _ => format!("/{}", self.path_text(&path, node)),
         }
-        // what a variable at the begin holds may have the slash already
-        if let Some(end) = path.starts_with("${").then(|| path.find('}')).flatten()
-            && let Some(expr) = self.expression(&path[..=end], node).filter(|expr| expr.value.is_none())
-        {
-            let x = &expr.text;
-            let rest = self.path_text(&path[end + 1..], node);
-            return format!("/${{path(if(starts_with({x}, '/'), slice({x}, 1, len({x})), {x}))}}{rest}");
-        }
-        format!("/{}", self.path_text(&path, node))
     }
 
     /// The path of a request to the system, or a URL.
@@ -387,7 +386,7 @@ impl<'a> Making<'a> {
         let mut query = Map::new();
         let mut is_plain = !path.contains('?');
         for parameter in &parameters {
-            let Some((name, value)) = self.parameter(parameter, sampler.node) else {
+            let Some((name, value)) = self.parameter(parameter, "%20", sampler.node) else {
                 is_plain = false;
                 break;
             };
@@ -403,17 +402,21 @@ impl<'a> Making<'a> {
         path.push_str(&pairs);
     }
 
-    /// A parameter's name and value before they are encoded; none where it was encoded already, in a way of its own.
-    fn parameter(&mut self, parameter: &Parameter<'a>, node: &Node<'_>) -> Option<(String, String)> {
+    /// A parameter's name and value before they are encoded; none where it was encoded already, in a
+    /// way of its own. `space` is what a space becomes there.
+    fn parameter(
+        &mut self,
+        parameter: &Parameter<'a>,
+        space: &str,
+        node: &Node<'_>,
+    ) -> Option<(String, String)> {
         let decoded = |text: &str| -> Option<String> {
             if parameter.is_encoded || text.contains("${") || !text.contains(['%', '+', '&', '=', ' ', '#']) {
                 return Some(text.to_owned());
             }
-            let plain = percent_decode_str(&text.replace('+', " ")).decode_utf8().ok()?.into_owned();
+            let plain = percent_decode_str(&text.replace(space, " ")).decode_utf8().ok()?.into_owned();
             let again: String = form_urlencoded::byte_serialize(plain.as_bytes()).collect();
-            let is_same = again == text
-                || again.replace('+', "%20") == text
-                || !text.contains(['%', '+', '&', '=', '#']);
+            let is_same = again.replace('+', space) == text || !text.contains(['%', '+', '&', '=', '#']);
             is_same.then_some(plain)
         };
         let has_no_equals = tree::property(parameter.element, "HTTPArgument.use_equals") == Some("false");
@@ -462,16 +465,13 @@ impl<'a> Making<'a> {
         pairs.join("&")
     }
 
-    fn raw_body(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request, has_type: bool) {
+    fn raw_body(&mut self, sampler: &Sampler<'a, '_>, request: &mut Request) {
         let mut body = String::new();
         for parameter in sampler.parameters() {
             body.push_str(&self.text(parameter.value, sampler.node));
         }
         if body.is_empty() {
             return;
-        }
-        if !has_type {
-            request.headers.insert("Content-Type", "text/plain; charset=UTF-8");
         }
         request.body = Some(body.into());
     }
@@ -510,7 +510,7 @@ impl<'a> Making<'a> {
         };
         let mut is_plain = !has_type || headers.iter().any(is_form);
         for parameter in &parameters {
-            let Some((name, value)) = self.parameter(parameter, node) else {
+            let Some((name, value)) = self.parameter(parameter, "+", node) else {
                 is_plain = false;
                 break;
             };

@@ -178,10 +178,7 @@ impl Making<'_> {
             Piece::Text(text) => Some(Expr::literal(text)),
             Piece::Variable(name) => {
                 let found = self.variable(name, node, depth);
-                if found.is_none() {
-                    self.tell_unset(name, node);
-                }
-                found
+                found.or_else(|| self.tell_unset(name, node))
             }
             Piece::Call(name, arguments) => {
                 let found = self.call(name, arguments, node, depth);
@@ -267,19 +264,23 @@ impl Making<'_> {
         format!("${{{}}}", self.setting(&what, &wanted, "it stands in the plan", value))
     }
 
-    fn tell_unset(&mut self, name: &str, node: &Node<'_>) {
-        if !self.told_unset.insert((name.to_owned(), node.element.line)) {
-            return;
-        }
+    /// Tells that nothing sets a variable. JMeter leaves its name then, unless a script sets it.
+    fn tell_unset(&mut self, name: &str, node: &Node<'_>) -> Option<Expr> {
         let is_of_script = self.script_texts.iter().any(|text| text.contains(name));
+        let written = (!is_of_script).then(|| Expr::literal(&format!("${{{name}}}")));
+        if !self.told_unset.insert((name.to_owned(), node.element.line)) {
+            return written;
+        }
         let name = super::shown(name);
         if is_of_script {
-            self.leave_out_request(node, &format!("put what a script sets as ${{{name}}} in its place"));
+            let would = format!("put what a script sets as ${{{name}}} in its place");
+            self.leave_out_request(node, &would);
         } else {
-            self.note(format!(
-                "nothing in the plan sets ${{{name}}}: it is sent as it is written, as JMeter does"
-            ));
+            let note =
+                format!("nothing in the plan sets ${{{name}}}: it stays as it is written, as in JMeter");
+            self.note(note);
         }
+        written
     }
 }
 

@@ -1,18 +1,15 @@
 //! What is looked for in an answer: variables, and texts that must or must not be there.
 
-use std::path::Path;
+use tidemark_scenario::source::{Map, Step, Value, verbatim};
 
-use tidemark_scenario::source::{
-    Load, Map, Method, Request, Scenario, Session, Step, System, Value, verbatim,
+use super::pattern::{
+    Test, behind_version, column, escaped, header_of, is_all, is_good, json_path, literal_of, of_old_pattern,
+    regex, source_of_path, test_of,
 };
-
 use super::steps::{State, Variable, end, set, time};
 use super::text::quoted;
 use super::{Making, nested, shown};
 use crate::xml::Element;
-
-/// Longest pattern, bytes.
-const PATTERN_BYTES_MAX: usize = 10_000;
 
 /// What kind of answer it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -39,15 +36,6 @@ struct Again {
     condition: String,
     most: u64,
     pause_s: f64,
-}
-
-/// What a pattern is about.
-enum Test {
-    Status(u16),
-    Header(String, String),
-    Body(String),
-    /// A text with variables in it.
-    Expression(String),
 }
 
 impl Answer {
@@ -92,10 +80,6 @@ fn when(condition: &str, steps: Vec<Step>) -> Step {
     Step::Other(Map::from([("when", condition), ("steps", nested(steps))]))
 }
 
-fn regex(pattern: &str) -> Map {
-    Map::from([("regex", pattern)])
-}
-
 impl Making<'_> {
     /// What the plan looks for in the answer to a request.
     pub(super) fn answer(&mut self, request: &Element, kind: Kind, state: &mut State) -> Answer {
@@ -123,10 +107,10 @@ impl Making<'_> {
         if element.attribute("decode").is_some_and(|decode| decode != "false") {
             self.tell(element, "decoded entities of HTML in the value (&amp;amp;)", false);
         }
-        let is_list = state.is_list(&name);
+        let is_list = state.is_gone_through(&name);
         let of = |key: &str| element.attribute(key).filter(|value| !value.is_empty());
         let source: Option<Value> = if let Some(path) = of("jsonpath") {
-            json_path(path).map(|path| source_of_path(&path, is_list)).filter(|value| is_good(value))
+            json_path(path).map(|path| source_of_path(&path, is_list)).filter(is_good)
         } else if let Some(header) = of("header").filter(|_| kind == Kind::Http) {
             match header.split_once('/') {
                 None => Some(Map::from([("header", verbatim(header))]).into()),
@@ -150,7 +134,12 @@ impl Making<'_> {
             self.of_pattern(&pattern, kind)
         };
         match source {
-            Some(source) => answer.extract.insert(ours, source),
+            Some(source) => {
+                if matches!(&source, Value::Map(map) if map.get("all").is_some()) {
+                    state.set(&name, Variable::List);
+                }
+                answer.extract.insert(ours, source);
+            }
             None => {
                 let what = ["xpath", "re", "regexp", "jsonpath", "pgsql_expr", "header"]
                     .iter()
@@ -378,281 +367,5 @@ fn goal(found: &str, is_there: bool) -> String {
         (true, _) => found.to_owned(),
         (false, Some((name, value))) if !found.contains('(') => format!("{name} != {value}"),
         (false, _) => format!("not {found}"),
-    }
-}
-
-/// What a pattern is about: Tsung looks through the head of an answer, too.
-fn test_of(pattern: &str, is_body: bool, kind: Kind) -> Option<Test> {
-    if kind == Kind::Http && !is_body {
-        if let Some(status) = status_of(pattern) {
-            return Some(Test::Status(status));
-        }
-        if let Some((header, rest)) = header_of(pattern) {
-            let rest = rest.trim_start();
-            let rest = rest.strip_suffix("\\r\\n").or(rest.strip_suffix("\\r")).unwrap_or(rest);
-            return is_regex(rest).then(|| Test::Header(header, rest.to_owned()));
-        }
-    }
-    (!pattern.is_empty() && is_regex(pattern)).then(|| Test::Body(pattern.to_owned()))
-}
-
-/// `200 OK`, `HTTP/1.1 200`: the status that a pattern asks for.
-fn status_of(pattern: &str) -> Option<u16> {
-    let version = behind_version(pattern);
-    let rest = version.unwrap_or(pattern.trim_start_matches('^'));
-    let status = rest.get(..3)?.parse::<u16>().ok().filter(|status| (100..600).contains(status))?;
-    let words = rest[3..].trim_matches([' ', '.', '*', '\\', 'r', 'n', '$']);
-    let is_reason = !words.is_empty() && words.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
-    (is_reason || version.is_some() && words.is_empty()).then_some(status)
-}
-
-/// What follows `HTTP/1.1 ` in a pattern.
-fn behind_version(pattern: &str) -> Option<&str> {
-    let rest = pattern.trim_start_matches('^').strip_prefix("HTTP/1")?;
-    let rest = rest.trim_start_matches(['\\', '.', '1', '0', '[', ']']);
-    let rest = rest.strip_prefix('d').unwrap_or(rest);
-    Some(rest.trim_start_matches(|c| " s+*".contains(c) || c == '\\' && !rest.starts_with("(")))
-}
-
-/// `Location: …`: a header's name and what follows, if a pattern begins so.
-fn header_of(pattern: &str) -> Option<(String, &str)> {
-    let pattern = pattern.trim_start_matches('^');
-    let pattern = pattern.strip_prefix("(?i)").unwrap_or(pattern);
-    let (name, rest) = pattern.split_once(':')?;
-    const NAMES: [&str; 16] = [
-        "location",
-        "set-cookie",
-        "content-type",
-        "content-length",
-        "etag",
-        "last-modified",
-        "server",
-        "cache-control",
-        "content-encoding",
-        "www-authenticate",
-        "date",
-        "expires",
-        "vary",
-        "content-disposition",
-        "transfer-encoding",
-        "connection",
-    ];
-    let name = name.to_ascii_lowercase();
-    (NAMES.contains(&name.as_str()) || name.starts_with("x-") && literal_of(&name).is_some())
-        .then_some((name, rest))
-}
-
-/// Whether a pattern takes all that follows, up to a mark that ends it anyway.
-fn is_all(pattern: &str) -> bool {
-    let pattern = ["\\r\\n", "\\r", "\\n", "\r\n", "\r", "\n", ";", "$"]
-        .iter()
-        .find_map(|end| pattern.strip_suffix(end))
-        .unwrap_or(pattern);
-    let Some(inner) = pattern.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) else {
-        return false;
-    };
-    let (inner, is_many) = match inner.strip_suffix('?').unwrap_or(inner) {
-        inner if inner.ends_with(['*', '+']) => (&inner[..inner.len() - 1], true),
-        inner => (inner, false),
-    };
-    const ANY: [&str; 9] =
-        [".", "[^;]", "[^\\r]", "[^\\n]", "[^\\r\\n]", "[^\\n\\r]", "[^\\s]", "\\S", "[^;\\s]"];
-    is_many && ANY.contains(&inner)
-}
-
-/// What a pattern stands for, if it is but a text.
-pub(super) fn literal_of(pattern: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next()? {
-                c if c.is_ascii_punctuation() || c == ' ' => text.push(c),
-                _ => return None,
-            },
-            '.' | '^' | '$' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' => return None,
-            c => text.push(c),
-        }
-    }
-    Some(text)
-}
-
-/// A text as a pattern.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if c.is_ascii_punctuation() && c != '_' {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// A pattern of Erlang's old module: groups are `\(…\)`.
-fn of_old_pattern(pattern: &str) -> String {
-    let mut out = String::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match (c, chars.as_str().chars().next()) {
-            ('\\', Some(mark @ ('(' | ')'))) => {
-                chars.next();
-                out.push(mark);
-            }
-            ('\\', Some(next)) => {
-                chars.next();
-                out.extend(['\\', next]);
-            }
-            ('(', _) => out += "(?:",
-            (c, _) => out.push(c),
-        }
-    }
-    out
-}
-
-/// `field.array[3].value` as a path of RFC 9535.
-fn json_path(path: &str) -> Option<String> {
-    let path = path.trim();
-    let path = path.strip_prefix("$.").or(path.strip_prefix('$')).unwrap_or(path);
-    let mut out = String::from("$");
-    for part in path.split('.') {
-        let (name, mut rest) = match part.find('[') {
-            Some(at) => part.split_at(at),
-            None => (part, ""),
-        };
-        if !name.is_empty() {
-            if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                && !name.starts_with(|c: char| c.is_ascii_digit())
-            {
-                out += &format!(".{name}");
-            } else {
-                out += &format!("['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"));
-            }
-        }
-        while let Some(inner) = rest.strip_prefix('[') {
-            let (inner, behind) = inner.split_once(']')?;
-            rest = behind;
-            match inner.strip_prefix('?') {
-                None if inner == "*" || inner.parse::<u32>().is_ok() => out += &format!("[{inner}]"),
-                None => return None,
-                Some(filter) => {
-                    let (key, value) = filter.split_once('=')?;
-                    let is_name = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                    if !is_name || key.is_empty() {
-                        return None;
-                    }
-                    let text = format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"));
-                    // numbers are compared as they are written
-                    out += &match value.parse::<i64>() {
-                        Ok(number) => format!("[?@.{key} == {text} || @.{key} == {number}]"),
-                        Err(_) => format!("[?@.{key} == {text}]"),
-                    };
-                }
-            }
-        }
-        if !rest.is_empty() {
-            return None;
-        }
-    }
-    Some(out)
-}
-
-fn source_of_path(path: &str, is_list: bool) -> Value {
-    if path.contains("[*]") {
-        Map::from([("all", path)]).into()
-    } else if is_list {
-        Map::from([("all", format!("{path}[*]"))]).into()
-    } else {
-        path.into()
-    }
-}
-
-/// `data_row[2].mtime`: a column by its name.
-fn column(expression: &str) -> Option<String> {
-    let (row, name) = expression.trim().strip_prefix("data_row[")?.split_once("].")?;
-    let row = row.parse::<usize>().ok()?.checked_sub(1)?;
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    is_name.then(|| format!("$[{row}].{name}"))
-}
-
-fn is_regex(pattern: &str) -> bool {
-    is_good(&regex(pattern).into())
-}
-
-/// Whether the scenario language takes a source as it is. A pattern with `${` in it would be read as another.
-fn is_good(source: &Value) -> bool {
-    let texts = match source {
-        Value::Map(map) => map.entries().iter().filter_map(|entry| entry.value.as_str()).collect(),
-        value => value.as_str().into_iter().collect::<Vec<_>>(),
-    };
-    if texts.iter().any(|text| text.len() > PATTERN_BYTES_MAX || text.contains("${")) {
-        return false;
-    }
-    let request =
-        Request { extract: Map::from([("value", source.clone())]), ..Request::new(Method::Get, "/") };
-    let scenario = Scenario {
-        system: Some(System { url: Some("http://127.0.0.1".into()), ..System::default() }),
-        sessions: vec![("s".into(), Session { steps: vec![request.into()], ..Session::default() })],
-        load: Some(Load { users: Some(1u64.into()), hold: Some("1s".into()), ..Load::default() }),
-        ..Scenario::default()
-    };
-    let text = scenario.to_yaml();
-    let (_, mistakes) = tidemark_scenario::check_text("pattern.yaml", &text, Path::new("."), &[]);
-    !mistakes.has_errors()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statuses_are_found_in_patterns() {
-        for (pattern, status) in [
-            ("200 OK", Some(200)),
-            ("200OK", Some(200)),
-            ("HTTP/1.1 302", Some(302)),
-            ("^HTTP/1\\.1 404 Not Found", Some(404)),
-            ("HTTP/1.. 200", Some(200)),
-            ("200", None),
-            ("2000 items", None),
-            ("Welcome", None),
-        ] {
-            assert_eq!(status_of(pattern), status, "{pattern}");
-        }
-    }
-
-    #[test]
-    fn paths_are_as_in_rfc_9535() {
-        for (path, ours) in [
-            ("field.array[3].value", Some("$.field.array[3].value")),
-            ("$.id", Some("$.id")),
-            ("items[*].id", Some("$.items[*].id")),
-            ("a[?name=bar].v", Some("$.a[?@.name == 'bar'].v")),
-            ("a[?id=2].v", Some("$.a[?@.id == '2' || @.id == 2].v")),
-            ("a-b.c", Some("$['a-b'].c")),
-            ("a[x]", None),
-        ] {
-            assert_eq!(json_path(path).as_deref(), ours, "{path}");
-            if let Some(ours) = ours {
-                assert!(is_good(&ours.into()), "{ours}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_takes_a_whole_header_is_one() {
-        for (pattern, is) in [
-            ("(.*)", true),
-            ("(.*)\\r\\n", true),
-            ("([^;]+);", true),
-            ("(.*?)$", true),
-            ("id=(.*)", false),
-            (".*", false),
-        ] {
-            assert_eq!(is_all(pattern), is, "{pattern}");
-        }
-        assert_eq!(of_old_pattern("<a>\\(.*\\)</a>(b|c)\\."), "<a>(.*)</a>(?:b|c)\\.");
-        assert_eq!(literal_of("a\\/b\\. c").as_deref(), Some("a/b. c"));
-        assert_eq!(literal_of("a.b"), None);
     }
 }

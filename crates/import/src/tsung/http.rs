@@ -5,19 +5,26 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use tidemark_scenario::Secrets;
 use tidemark_scenario::source::{Map, Request, Scalar, Step, Value, method_as_sent, verbatim};
+use tidemark_wire::http1::is_token;
 use url::form_urlencoded;
 
 use super::answer::Kind;
+use super::machines::server;
 use super::sources::Contents;
 use super::steps::State;
 use super::text::{Hole, Place, Text};
-use super::{BYTES_MAX, Making, REQUESTS_MAX, server, shown};
+use super::{BYTES_MAX, Making, REQUESTS_MAX, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
 use crate::xml::Element;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
+/// Longest name of a request, characters.
+const LABEL_MAX: usize = 100;
+/// Headers that the driver writes itself.
+const OWN_HEADERS: [&str; 6] =
+    ["host", "content-length", "connection", "transfer-encoding", "upgrade", "expect"];
 /// Deepest JSON that is written as YAML.
 const DEPTH_MAX: usize = 16;
 /// Largest body that stands in the scenario, bytes.
@@ -119,9 +126,9 @@ impl Making<'_> {
         if element.attribute("version") == Some("1.0") {
             self.tell(element, "been sent as HTTP/1.0: it is HTTP/1.1 here", false);
         }
-        let has_query = path.contains('?');
-        let mut made =
-            Request { label: has_query.then(|| label(method, &path).into()), ..Request::named(method, path) };
+        let has_own = path.contains('?') || !common.tags.is_empty();
+        let label = has_own.then(|| label(method, &path, common).into());
+        let mut made = Request { label, ..Request::named(method, path) };
         if !common.tags.is_empty() {
             made.other.insert("tags", common.tags.clone());
         }
@@ -174,7 +181,7 @@ impl Making<'_> {
             Some(server) if state.base != self.server => verbatim(&server.origin()),
             _ => String::new(),
         };
-        let needs_slash = !rest.starts_with('/') && !(begins_with_hole && origin.is_empty());
+        let needs_slash = !(rest.starts_with('/') || begins_with_hole && origin.is_empty());
         if begins_with_hole && needs_slash {
             self.tell(element, "been sent to a path, or a host, that only a variable has", true);
         }
@@ -184,6 +191,9 @@ impl Making<'_> {
 
     /// A path as it is written: secrets in its query are settings.
     fn queried(&mut self, marked: &str, text: &Text) -> String {
+        if let Some(hole) = text.only_hole() {
+            return format!("${{{}}}", hole.expression);
+        }
         let marked = marked.replace(' ', "%20");
         let Some((path, query)) = marked.split_once('?') else {
             return text.write_part(&marked, Place::Path);
@@ -237,8 +247,22 @@ impl Making<'_> {
                             continue;
                         }
                     };
-                    if name.is_empty() {
-                        self.tell(child, "sent a header without a name", false);
+                    if !is_token(name.as_bytes()) {
+                        self.tell(child, "sent a header that no server would read: its name is none", false);
+                    } else if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                        let is_host = name.eq_ignore_ascii_case("host");
+                        let is_same = match name.to_ascii_lowercase().as_str() {
+                            "host" => {
+                                state.base.as_ref().is_some_and(|server| server.host == of("value").trim())
+                            }
+                            "connection" => of("value").trim().eq_ignore_ascii_case("keep-alive"),
+                            _ => false,
+                        };
+                        if !is_same {
+                            let would = format!("sent {}: {}", shown(name), shown(of("value")));
+                            // another host is another site
+                            self.tell(child, format!("{would}, which the driver writes itself"), is_host);
+                        }
                     } else {
                         add_header(&mut made.headers, &verbatim(name), value);
                     }
@@ -472,8 +496,8 @@ fn sends_a_body(method: &str) -> bool {
     !["GET", "HEAD", "OPTIONS"].contains(&method)
 }
 
-/// The name of a request with a query in the report.
-fn label(method: &str, path: &str) -> String {
+/// The name of a request in the report, without its query; requests of a name have the same tags.
+fn label(method: &str, path: &str, common: &Common) -> String {
     let path = path.split('?').next().unwrap_or(path);
     let mut out = format!("{method} ");
     let mut rest = path;
@@ -484,7 +508,11 @@ fn label(method: &str, path: &str) -> String {
         out += &format!("[{}]", name.strip_prefix("path").unwrap_or(&name));
         rest = behind;
     }
-    (out + rest).chars().take(100).collect()
+    let label: String = (out + rest).chars().take(LABEL_MAX).collect();
+    match common.tags.get("tag").and_then(Value::as_str) {
+        Some(tag) => format!("{label} ({tag})"),
+        None => label,
+    }
 }
 
 fn decoded(text: &str) -> String {

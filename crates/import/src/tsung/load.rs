@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidemark_scenario::source::{Load, Map, Phase};
+use tidemark_scenario::source::{Load, Map, Phase, Value};
 use tidemark_scenario::units::{Rate, Time};
 
 use super::{Chosen, Making, shown};
@@ -10,6 +10,8 @@ use crate::xml::Element;
 
 /// Most phases of a load.
 const PHASES_MAX: usize = 200;
+/// Longest time for users who are still there when no more arrive, seconds.
+const LAST_MAX_S: f64 = 3_600.0;
 /// Longest phase, seconds.
 const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 
@@ -27,6 +29,8 @@ struct Arrivals {
     line: usize,
     /// How often it was there before.
     round: usize,
+    /// Whether it is only for users who are still there.
+    is_last: bool,
 }
 
 /// What became of it.
@@ -66,19 +70,16 @@ impl Making<'_> {
             }));
         }
         phases.truncate(PHASES_MAX);
-        if let Some(seconds) = self.seconds(load, "duration") {
-            let mut left = seconds;
-            for phase in &mut phases {
-                phase.seconds = phase.seconds.min(left);
-                left -= phase.seconds;
-            }
-            phases.retain(|phase| phase.seconds > 0.0);
+        let mut left = self.seconds(load, "duration").unwrap_or(f64::INFINITY);
+        for phase in &mut phases {
+            phase.seconds = phase.seconds.min(left);
+            left -= phase.seconds;
         }
         phases.retain(|phase| phase.per_second > 0.0 && phase.seconds > 0.0);
         if phases.is_empty() {
             return None;
         }
-        Some(self.made(phases, kinds))
+        self.made(phases, kinds, left)
     }
 
     fn arrivals(&mut self, phase: &Element, kinds: &[Chosen]) -> Option<Arrivals> {
@@ -165,7 +166,7 @@ impl Making<'_> {
         );
     }
 
-    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen]) -> Made {
+    fn made(&mut self, phases: Vec<Arrivals>, kinds: &[Chosen], left: f64) -> Option<Made> {
         let all_bounded = phases.iter().all(|phase| phase.most.is_some());
         let sessions =
             all_bounded.then(|| phases.iter().filter_map(|phase| phase.most).fold(0, u64::saturating_add));
@@ -193,9 +194,16 @@ impl Making<'_> {
                 }
             }
         }
-        // the load ends with its last arrivals
+        // Tsung ends when all users have done their session. Where their number is known, so does the load; else this is how
+        // long they may take
         while stretches.last().is_some_and(|(_, rate)| *rate == 0.0) {
             stretches.pop();
+        }
+        let lasts = if all_bounded { LAST_MAX_S } else { self.lasts_s.min(LAST_MAX_S).ceil() };
+        let seconds = lasts.min(left);
+        if seconds > 0.0 && stretches.len() < PHASES_MAX {
+            let name = "last users".to_owned();
+            stretches.push((Arrivals { name, seconds, is_last: !all_bounded, ..Arrivals::default() }, 0.0));
         }
         let of = |share: &dyn Fn(&Arrivals) -> f64| Load {
             spacing: Some("poisson".into()),
@@ -204,9 +212,9 @@ impl Making<'_> {
                 .map(|(phase, rate)| Phase {
                     name: Some(phase.name.clone().into()),
                     duration: Some(time(phase.seconds).into()),
-                    rate: Some(tidemark_scenario::source::Value::Scalar(
-                        Rate(shared(*rate, share(phase))).into(),
-                    )),
+                    rate: Some(Value::Scalar(Rate(shared(*rate, share(phase))).into())),
+                    // without arrivals a rate over this time would say little
+                    measured: phase.is_last.then(|| false.into()),
                     ..Phase::default()
                 })
                 .collect(),
@@ -224,6 +232,13 @@ impl Making<'_> {
             if sum > 0.0 { own / sum } else { 0.0 }
         };
         let driven = || kinds.iter().filter_map(|kind| Some((kind.ours.clone()?, kind)));
+        // of those who send nothing, or nothing here, none begins
+        let part: f64 =
+            phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
+        let part = part / phases.len().max(1) as f64;
+        if part <= 0.0 {
+            return None;
+        }
         let load = if phases.iter().all(|phase| phase.setup.is_empty()) {
             // without those who are not driven
             let is_all = kinds.iter().all(|kind| kind.ours.is_some());
@@ -235,12 +250,8 @@ impl Making<'_> {
                 .map(|(name, kind)| (name, of(&|phase| share(phase, kind))));
             Load { sessions: sessions.collect(), ..Load::default() }
         };
-        // of those who send nothing, or nothing here, none begins
-        let part: f64 =
-            phases.iter().map(|phase| driven().map(|(_, kind)| share(phase, kind)).sum::<f64>()).sum();
-        let part = part / phases.len().max(1) as f64;
         let sessions = sessions.map(|most: u64| ((most as f64 * part).round() as u64).max(1));
-        Made { load, sessions }
+        Some(Made { load, sessions })
     }
 
     /// A time in an attribute, in the element's unit, as seconds.

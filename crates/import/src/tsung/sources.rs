@@ -248,6 +248,13 @@ impl Making<'_> {
         let mut set = Map::new();
         if let ([name], [_, _, ..]) = (variables, columns.as_slice()) {
             // a single variable has all cells, which Tsung writes one after the other
+            if state.is_gone_through(name) {
+                self.tell(
+                    element,
+                    "gone through the cells of a line one by one: they are one text here",
+                    true,
+                );
+            }
             set.insert(self.variable(name), format!("${{concat({})}}", columns.join(", ")));
             steps.push(Step::Other(Map::from([("set", set)])));
             return steps;

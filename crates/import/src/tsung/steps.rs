@@ -6,8 +6,9 @@ use std::time::Duration;
 use tidemark_scenario::source::{Map, Step, Think, Value, verbatim};
 use tidemark_scenario::units::Time;
 
+use super::machines::{Server, server};
 use super::text::quoted;
-use super::{Making, Server, nested, server, shown};
+use super::{Making, nested, shown};
 use crate::xml::Element;
 
 /// Most steps inside each other: each is up to four levels of the scenario, which has 64.
@@ -24,7 +25,26 @@ const PAUSE_MAX_S: f64 = 366.0 * 86_400.0;
 pub(super) enum Variable {
     /// Letters, digits and the like: the same however it is encoded.
     Plain,
+    /// A list of them.
+    List,
     Any,
+}
+
+/// A pause, seconds.
+enum Pause {
+    Fixed(f64),
+    Exponential(f64),
+    Between(f64, f64),
+}
+
+impl Pause {
+    /// The longest, or one that hardly any is longer than.
+    fn longest_s(&self) -> f64 {
+        match self {
+            Pause::Fixed(s) | Pause::Between(_, s) => *s,
+            Pause::Exponential(mean) => mean * 3.0,
+        }
+    }
 }
 
 /// Where a session is in its steps.
@@ -63,8 +83,13 @@ impl State {
         self.variables.get(name) == Some(&Variable::Plain)
     }
 
-    pub(super) fn is_list(&self, name: &str) -> bool {
+    /// Whether a `foreach` goes through it.
+    pub(super) fn is_gone_through(&self, name: &str) -> bool {
         self.lists.iter().any(|known| known == name)
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        self.variables.get(name) == Some(&Variable::List)
     }
 }
 
@@ -136,13 +161,12 @@ impl Making<'_> {
 
     /// Steps that are done several times or perhaps not at all: a WebSocket that they open ends with them.
     fn inner(&mut self, element: &Element, children: &[Element], state: &mut State) -> Vec<Step> {
-        let before = state.open.clone();
+        let is_open = state.open.is_some();
         let mut steps = self.steps(children, state);
-        if before.is_none() && state.open.take().is_some() {
+        if !is_open && state.open.take().is_some() {
             self.tell(element, "kept a WebSocket open past these steps: it is closed at their end", false);
             steps.push(close());
         }
-        state.open = before;
         steps
     }
 
@@ -192,9 +216,6 @@ impl Making<'_> {
         let variable = self.variable(&name);
         state.set(&name, Variable::Plain);
         let mut inner = self.inner(element, &element.children, state);
-        if inner.is_empty() {
-            return inner;
-        }
         let numbers = from.parse::<i64>().ok().zip(to.parse::<i64>().ok());
         let times = match numbers {
             Some((from, to)) => {
@@ -204,6 +225,10 @@ impl Making<'_> {
             None if step == 1 => format!("${{max({to} - {from}, 0) + 1}}").into(),
             None => format!("${{max(ceil(({to} - {from}) / {step}), 0) + 1}}").into(),
         };
+        if inner.is_empty() {
+            // the counter is left where it ends
+            return vec![set(&variable, if numbers.is_some() { to } else { format!("${{{to}}}") })];
+        }
         let mut map = Map::from([("repeat", times)]);
         if from == "0" && step == 1 {
             map.insert("as", variable.as_str());
@@ -340,11 +365,12 @@ impl Making<'_> {
             );
             return Vec::new();
         }
+        let is_list = state.is_list(&list);
         state.set(&item, Variable::Any);
         let variable = self.variable(&item);
         let mut inner = self.inner(element, &element.children, state);
         if inner.is_empty() {
-            return inner;
+            return vec![set(&variable, format!("${{{}}}", self.variable(&list)))];
         }
         for (key, is_included) in [("include", true), ("exclude", false)] {
             let Some(pattern) = element.attribute(key).filter(|pattern| !pattern.is_empty()) else {
@@ -366,14 +392,40 @@ impl Making<'_> {
                 ),
             }
         }
+        if !is_list {
+            // of what is no list, Tsung takes the whole once
+            inner.insert(0, set(&variable, format!("${{{}}}", self.variable(&list))));
+            return inner;
+        }
         let each = format!("{variable} in ${{{}}}", self.variable(&list));
         vec![Step::Other(Map::from([("each", Value::from(each)), ("steps", nested(inner))]))]
     }
 
+    /// How long the pauses among some elements are together, seconds: random ones nearly at their longest.
+    pub(super) fn pauses_s(&self, elements: &[Element]) -> f64 {
+        const TIMES: f64 = 10.0;
+        let of = |element: &Element| {
+            let number =
+                |name: &str| element.attribute(name).and_then(|text| text.trim().parse::<f64>().ok());
+            match element.name.as_str() {
+                "thinktime" => self.pause(element).map_or(0.0, |pause| pause.longest_s()),
+                "for" => {
+                    let times = number("from").zip(number("to")).map(|(from, to)| {
+                        (to - from).max(0.0) / number("incr").unwrap_or(1.0).max(1.0) + 1.0
+                    });
+                    times.unwrap_or(TIMES) * self.pauses_s(&element.children)
+                }
+                "repeat" | "foreach" => {
+                    number("max_repeat").unwrap_or(TIMES) * self.pauses_s(&element.children)
+                }
+                _ => self.pauses_s(&element.children),
+            }
+        };
+        elements.iter().map(of).sum()
+    }
+
     fn think(&mut self, element: &Element, state: &State) -> Vec<Step> {
         self.known(element, &["random", "value", "min", "max"]);
-        let usual = self.options.think.clone();
-        let usual = usual.as_ref();
         let value = element.attribute("value").unwrap_or_default().trim();
         match value {
             "wait_global" => {
@@ -402,29 +454,38 @@ impl Making<'_> {
             );
             return Vec::new();
         }
-        let own = if self.options.override_think { usual } else { Some(element) };
-        let number = |of: &Element, name: &str| of.attribute(name)?.trim().parse::<f64>().ok();
-        let good = |s: f64| s.is_finite() && (0.0..=PAUSE_MAX_S).contains(&s);
-        let bounds = |of: &Element| number(of, "min").zip(number(of, "max"));
-        let own = own.unwrap_or(element);
-        let is_bare = ["value", "min", "max"].iter().all(|name| own.attribute(name).is_none());
-        let of = if is_bare { usual.unwrap_or(own) } else { own };
-        let random = own.attribute("random").or(usual.and_then(|usual| usual.attribute("random")));
+        let Some(pause) = self.pause(element) else {
+            self.tell(element, "waited for a time that cannot be read", false);
+            return Vec::new();
+        };
         let seconds = |s: f64| Value::from(time(s));
-        let time = match (bounds(of), number(of, "value")) {
-            (Some((low, high)), None) if good(low) && good(high) && low <= high => {
+        let time = match pause {
+            Pause::Fixed(s) => seconds(s),
+            Pause::Exponential(mean) => Map::from([("exponential", seconds(mean))]).into(),
+            Pause::Between(low, high) => {
                 Map::from([("between", Value::List(vec![seconds(low), seconds(high)]))]).into()
-            }
-            (None, Some(mean)) if good(mean) && random == Some("true") => {
-                Map::from([("exponential", seconds(mean))]).into()
-            }
-            (None, Some(value)) if good(value) => seconds(value),
-            _ => {
-                self.tell(element, "waited for a time that cannot be read", false);
-                return Vec::new();
             }
         };
         vec![Think { time, ..Think::default() }.into()]
+    }
+
+    /// What a pause is, with what the option says of all.
+    fn pause(&self, element: &Element) -> Option<Pause> {
+        let usual = self.options.think.as_ref();
+        let own = usual.filter(|_| self.options.override_think).unwrap_or(element);
+        let number = |of: &Element, name: &str| {
+            let number = of.attribute(name)?.trim().parse::<f64>().ok();
+            number.filter(|s| s.is_finite() && (0.0..=PAUSE_MAX_S).contains(s))
+        };
+        let is_bare = ["value", "min", "max"].iter().all(|name| own.attribute(name).is_none());
+        let of = if is_bare { usual.unwrap_or(own) } else { own };
+        let random = own.attribute("random").or(usual.and_then(|usual| usual.attribute("random")));
+        match (number(of, "min").zip(number(of, "max")), number(of, "value")) {
+            (Some((low, high)), None) if low <= high => Some(Pause::Between(low, high)),
+            (None, Some(mean)) if random == Some("true") => Some(Pause::Exponential(mean)),
+            (None, Some(value)) => Some(Pause::Fixed(value)),
+            _ => None,
+        }
     }
 
     /// From here on another protocol is spoken, or another server driven.
@@ -483,7 +544,7 @@ fn condition_of_pattern(variable: &str, pattern: &str) -> Option<String> {
         Some(rest) => (true, rest),
         None => (false, pattern),
     };
-    let text = super::answer::literal_of(rest)?;
+    let text = super::pattern::literal_of(rest)?;
     let function = if is_begin { "starts_with" } else { "contains" };
     Some(format!("{function}({variable}, {})", quoted(&text)))
 }

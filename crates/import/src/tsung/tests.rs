@@ -85,7 +85,8 @@ fn a_simple_plan_reads_as_a_person_would_have_written_it() {
     assert_eq!(told, []);
     assert_eq!(
         yaml,
-        r#"# Users arrive at random, as in Tsung. It waits at the end until all have done their session; here the load ends with its last phase.
+        r#"# Made of plan.xml. What was left out was told on the way.
+# Users arrive at random, as in Tsung. The phase "last users" is for those who are still there when no more arrive.
 # Is this the one to drive? Another: run with --url.
 system:
   url: http://127.0.0.1:8080
@@ -116,7 +117,9 @@ sessions:
 
 load:
   spacing: poisson
-  phases: [{name: phase 1, for: 1m, rate: 5/s}]
+  phases:
+    - {name: phase 1, for: 1m, rate: 5/s}
+    - {name: last users, for: 1m17s, rate: 0/s, measured: false}
 
 limits:
   connect timeout: 5s
@@ -145,14 +148,18 @@ fn arrivals_keep_their_rates_and_bounds() {
     );
     assert_eq!(
         load,
-        "  spacing: poisson\n  phases:\n    - {name: phase 1, for: 500ms, rate: 1.5/s}\n    - {name: phase 2, for: 10m, rate: 0.5/s}\n"
+        "  spacing: poisson\n  phases:\n    - {name: phase 1, for: 500ms, rate: 1.5/s}\n    - {name: phase 2, for: 10m, rate: 0.5/s}\n    - {name: last users, for: 5s, rate: 0/s, measured: false}\n"
     );
     assert_eq!(told, [""; 0]);
     // a bound of the only phase is one of the whole
     let (load, told) = of(
         "<arrivalphase phase=\"1\" duration=\"1\" unit=\"hour\"><users maxnumber=\"30\" arrivalrate=\"2\" unit=\"second\"/></arrivalphase>",
     );
-    assert!(load.contains("for: 1h, rate: 2/s") && load.contains("limits:\n  sessions: 30\n"), "{load}");
+    assert!(
+        load.contains("for: 1h, rate: 2/s}\n    - {name: last users, for: 1h, rate: 0/s}\n")
+            && load.contains("limits:\n  sessions: 30\n"),
+        "{load}"
+    );
     assert_eq!(told, [""; 0]);
     // one of several cuts it
     let (load, told) = of(
@@ -175,8 +182,8 @@ fn arrivals_keep_their_rates_and_bounds() {
     );
     assert_eq!(
         load,
-        "  sessions:\n    a:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 2/s}\n        - {name: phase 2, for: 1m, rate: 1/s}\n\
-         \x20   b:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 1/s}\n        - {name: phase 2, for: 1m, rate: 3/s}\n"
+        "  sessions:\n    a:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 2/s}\n        - {name: phase 2, for: 1m, rate: 1/s}\n        - {name: last users, for: 5s, rate: 0/s, measured: false}\n\
+         \x20   b:\n      spacing: poisson\n      phases:\n        - {name: phase 1, for: 1m, rate: 1/s}\n        - {name: phase 2, for: 1m, rate: 3/s}\n        - {name: last users, for: 5s, rate: 0/s, measured: false}\n"
     );
     assert_eq!(told, [""; 0]);
     // static users are told
@@ -197,11 +204,33 @@ fn the_load_is_cut_and_repeated_as_it_says() {
     let (yaml, told) = made(&text.replace("<load>", "<load loop=\"2\" duration=\"150\">"));
     assert_eq!(told, []);
     assert!(
-        yaml.contains("{name: phase 1, for: 1m, rate: 5/s}\n    - {name: phase 1 (2), for: 1m, rate: 5/s}\n    - {name: phase 1 (3), for: 30s, rate: 5/s}"),
+        yaml.contains("{name: phase 1, for: 1m, rate: 5/s}\n    - {name: phase 1 (2), for: 1m, rate: 5/s}\n    - {name: phase 1 (3), for: 30s, rate: 5/s}\n") && !yaml.contains("last users,"),
         "{yaml}"
     );
     let (yaml, told) = made(&text.replace(PHASE, ""));
     assert!(yaml.contains("users: 1\n") && told[0].is_request, "{yaml}");
+}
+
+#[test]
+fn sessions_that_are_never_chosen_do_no_harm() {
+    let session = |name: &str, share: &str, inner: &str| {
+        format!("<session name=\"{name}\" probability=\"{share}\" type=\"ts_http\">{inner}</session>")
+    };
+    let http = "<request><http url=\"/\"/></request>";
+    let jabber = "<request><jabber type=\"chat\" ack=\"no_ack\"/></request>";
+    let setup = "<arrivalphase phase=\"1\" duration=\"9\" unit=\"second\"><session_setup name=\"b\" probability=\"100\"/><users arrivalrate=\"1\" unit=\"second\"/></arrivalphase>";
+    for (load, a, b, inner, is_driven) in [
+        (PHASE, "0", "0", http, false),
+        (PHASE, "100", "0", http, true),
+        (PHASE, "0", "100", jabber, false),
+        (setup, "100", "0", http, true),
+        (setup, "100", "0", jabber, false),
+        ("", "0", "0", http, false),
+    ] {
+        let (yaml, told) = made(&plan_with(load, "", &(session("a", a, http) + &session("b", b, inner))));
+        assert_eq!(yaml.contains("spacing: poisson"), is_driven, "{yaml}");
+        assert_eq!(told.iter().any(|one| one.is_request), !is_driven, "{told:?}");
+    }
 }
 
 #[test]
@@ -322,7 +351,7 @@ fn values_of_answers_are_variables() {
   steps:
     - when: ${starts_with(one, '/')}
       steps:
-        - GET: ${path(one)}
+        - GET: ${one}
 - POST: /${path(id)}?s=${path(sid)}
   label: POST /[id]
   headers: {Content-Type: application/x-www-form-urlencoded}
@@ -404,7 +433,7 @@ fn files_become_feeders() {
     std::fs::write(folder.path().join("users.csv"), "ann;secret-1;x\nbob;secret-2;y\n").unwrap();
     std::fs::write(folder.path().join("ragged.csv"), "ann;1\nbob\n").unwrap();
     let options = "<option name=\"file_server\" id=\"db\" value=\"users.csv\"/><option name=\"file_server\" id=\"odd\" value=\"ragged.csv\"/>\
-                   <option name=\"file_server\" id=\"none\" value=\"/nowhere/none.csv\"/>";
+                   <option name=\"file_server\" id=\"none\" value=\"/nowhere/none.csv\"/><option name=\"file_server\" id=\"far\" value=\"/home/me/users.csv\"/>";
     let of = |steps: &str| {
         let session = format!(
             "<session name=\"s\" probability=\"100\" type=\"ts_http\">{steps}<request><http url=\"/\"/></request></session>"
@@ -422,6 +451,9 @@ fn files_become_feeders() {
         "{yaml}"
     );
     assert!(yaml.contains("- take: db\n"), "{yaml}");
+    // where it lay on another machine does not matter
+    let (yaml, told) = of(&file("far", "", &["user", "pass"]));
+    assert!(told.is_empty() && yaml.contains("far: {file: users.csv, "), "{yaml}");
     // other names for the same lines: one cursor
     let (yaml, told) = of(&(file("db", "", &["a", "b", "c", "d"])
         + &file("db", "", &["e"])
@@ -561,6 +593,7 @@ fn messages_of_websockets_are_sent() {
   expect: {body: {contains: ok}}
 - ws send: {binary: bye}
 - ws close: 1000
+  reason: close
 "#
     );
 }
@@ -701,6 +734,11 @@ proptest! {
     }
 
     #[test]
+    fn steps_within_each_other_are_read(steps in within_each_other()) {
+        made(&plan(&format!("{steps}<request><http url=\"/\"/></request>")));
+    }
+
+    #[test]
     fn any_steps_are_read_or_refused(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..8)) {
         let text = plan(&format!("{}<request><http url=\"/\"/></request>", parts.concat()));
         if crate::xml::parse(&text).is_ok() {
@@ -708,6 +746,32 @@ proptest! {
         }
     }
 }
+
+/// Steps, and steps within them.
+fn within_each_other() -> impl Strategy<Value = String> {
+    let is_whole = |part: &&str| crate::xml::parse(&format!("<a>{part}</a>")).is_ok();
+    let whole: Vec<&str> = PARTS.iter().copied().filter(is_whole).collect();
+    let leaf = proptest::sample::select(whole).prop_map(str::to_owned);
+    leaf.prop_recursive(16, 80, 3, |inner| {
+        let around = proptest::sample::select(AROUND);
+        (around, proptest::collection::vec(inner, 0..3))
+            .prop_map(|((begin, end), inner)| format!("{begin}{}{end}", inner.concat()))
+    })
+}
+
+/// What stands around steps.
+const AROUND: &[(&str, &str)] = &[
+    ("<for from=\"1\" to=\"3\" var=\"i\">", "</for>"),
+    ("<for from=\"0\" to=\"%%_v%%\" incr=\"2\" var=\"v\">", "</for>"),
+    ("<if var=\"v\" eq=\"1\">", "</if>"),
+    ("<if var=\"v\" eq=\"a}b${c'\\\">", "</if>"),
+    ("<if var=\"nowhere\" gt=\"1\">", "</if>"),
+    ("<foreach name=\"e\" in=\"in\" include=\"^a\">", "</foreach>"),
+    ("<foreach name=\"v\" in=\"v\">", "</foreach>"),
+    ("<transaction name=\"t\">", "</transaction>"),
+    ("<repeat name=\"r\" max_repeat=\"3\">", "<while var=\"v\" neq=\"2\"/></repeat>"),
+    ("<repeat name=\"r\">", "<until var=\"i\" gte=\"2\"/></repeat>"),
+];
 
 /// Parts of a session, right or not.
 const PARTS: &[&str] = &[
@@ -734,7 +798,17 @@ const PARTS: &[&str] = &[
     "<request><match do=\"loop\" when=\"nomatch\">a.c</match><match do=\"abort\">${x}</match><http url=\"/m\"/></request>",
     "<request><websocket type=\"connect\" path=\"p%%_v%%\"/></request>",
     "<request subst=\"true\"><websocket type=\"message\">%%_v%%</websocket></request>",
+    "<request><dyn_variable name=\"v\" jsonpath=\"a\"/><websocket type=\"message\" ack=\"no_ack\">x</websocket></request>",
+    "<request><dyn_variable name=\"in\" jsonpath=\"a[*]\"/><match>x</match><websocket type=\"message\" frame=\"text\">%%_v%%</websocket></request>",
     "<request><websocket type=\"close\"/></request>",
+    "<request tag=\"a\"><http url=\"/tag\"/></request><request tag=\"b ${c}\"><http url=\"/tag\"/></request><request><http url=\"/tag\"/></request>",
+    "<request><http url=\"/é ü?é=%zz#f\" method=\"PROPFIND\" contents=\"é\" content_type=\"text/plain; charset=${x}\"/></request>",
+    "<request><http url=\"/h\"><http_header name=\"Host\" value=\"other\"/><http_header name=\"Content-Length\" value=\"5\"/></http></request>",
+    "<request><http url=\"/h\"><http_header name=\"Connection\" value=\"close\"/><http_header name=\"Transfer-Encoding\" value=\"chunked\"/></http></request>",
+    "<request><http url=\"/h\"><http_header name=\"bad name:\" value=\"é\"/><http_header name=\"Cookie\" value=\"a=b\"/><add_cookie key=\"k\" value=\"v\"/></http></request>",
+    "<request><http url=\"/h\" method=\"GET \"/></request><request><http url=\"//\" method=\"get\"/></request><request><http url=\"http://[::1]:x/\"/></request>",
+    "<request><http url=\"/a\" method=\"POST\" content_type=\"application/json\" contents=\"[1.50, 1e400, {&quot;a&quot;:1,&quot;a&quot;:2}]\"/></request>",
+    "<request><http url=\"/a\" method=\"POST\" content_type=\"application/json\" contents=\"{&quot;${a&quot;: &quot;$&quot;, &quot;b&quot;: [null, true, -0.0]}\"/></request>",
     "<abort/>",
     "<change_type new_type=\"ts_http\" host=\"x\" port=\"1\" server_type=\"tcp\"/>",
 ];

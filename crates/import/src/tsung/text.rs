@@ -149,7 +149,6 @@ pub(super) fn quoted(text: &str) -> String {
             '\n' => out += "\\n",
             '\t' => out += "\\t",
             '\r' => out += "\\r",
-            // nothing may look like the end of the hole
             c => out.push(c),
         }
     }

@@ -4,9 +4,10 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 
 use super::answer::Kind;
 use super::http::Common;
-use super::steps::{State, close};
+use super::machines::Server;
+use super::steps::{State, close, set};
 use super::text::Place;
-use super::{Making, Server, shown};
+use super::{Making, shown};
 use crate::xml::Element;
 
 impl Making<'_> {
@@ -69,14 +70,17 @@ impl Making<'_> {
                     step.insert("ws send", Map::from([("binary", text)]));
                 }
                 let mut answer = self.answer(request, Kind::Message, state);
+                let mut behind = Vec::new();
                 if of("ack") == Some("no_ack") {
-                    if !answer.extract.is_empty() || !answer.check.is_empty() {
+                    let extract = std::mem::take(&mut answer.extract);
+                    if !extract.is_empty() || !answer.check.is_empty() {
                         self.tell(
                             element,
                             "looked for something in an answer that it does not wait for",
                             false,
                         );
                     }
+                    behind.extend(extract.entries().iter().map(|entry| set(&entry.key, "")));
                 } else {
                     let check = answer.checks();
                     step.insert("expect", if check.is_empty() { Value::from("any") } else { check.into() });
@@ -85,9 +89,15 @@ impl Making<'_> {
                     }
                 }
                 tag(&mut step, common);
-                Some(answer.around(Step::Other(step), self))
+                let mut steps = answer.around(Step::Other(step), self);
+                steps.splice(1..1, behind);
+                Some(steps)
             }
-            "close" if state.open.take().is_some() => Some(vec![close()]),
+            "close" if state.open.take().is_some() => {
+                // with this reason Tsung does
+                let close = Map::from([("ws close", Value::from(1000u64)), ("reason", "close".into())]);
+                Some(vec![Step::Other(close)])
+            }
             "close" => {
                 self.tell(element, "closed a WebSocket, but no connect stands before it", false);
                 None

@@ -113,6 +113,7 @@ fn hop_of(request: &HttpRequest, follow: &Follow, is_other: bool, as_get: bool) 
         target,
         form: TargetForm::Whole,
         headers: request.headers.iter().filter(goes).cloned().collect(),
+        without_cookies: request.without_cookies,
         body: request.body.clone().filter(|_| !as_get),
         upload: if as_get { Vec::new() } else { request.upload.clone() },
     }

@@ -139,6 +139,8 @@ pub struct HttpRequest {
     pub form: TargetForm,
     /// Names and values, in order.
     pub headers: Vec<(String, Template)>,
+    /// Whether the session's cookies are not sent with it.
+    pub without_cookies: bool,
     /// Body, if any.
     pub body: Option<Template>,
     /// Instead of that, what is sent piece by piece, as it is read from files.

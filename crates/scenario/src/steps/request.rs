@@ -171,7 +171,10 @@ impl Session<'_, '_> {
             target.append(self.template(value, Encoding::Url));
         }
         let headers = self.headers(step, content_type);
-        HttpRequest { method: method.to_owned(), target, form, headers, ..HttpRequest::default() }
+        let without_cookies = self.names_header(step, "Cookie")
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("Cookie"));
+        let method = method.to_owned();
+        HttpRequest { method, target, form, headers, without_cookies, ..HttpRequest::default() }
     }
 
     pub(crate) fn check_path(&self, node: &Node, path: &template::Template) {
@@ -211,15 +214,19 @@ impl Session<'_, '_> {
         let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
         for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             // one without a value is not sent at all
-            let is_named = own
-                .iter()
-                .chain(&defaults)
-                .any(|(own, _)| own.text().is_some_and(|own| own.eq_ignore_ascii_case(name)));
+            let is_named = self.names_header(step, name);
             if !is_named && !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
                 headers.push((name.to_owned(), template::Template::literal(value)));
             }
         }
         headers
+    }
+
+    /// Whether a step or the defaults name a header, be it to send none.
+    fn names_header(&self, step: &Step<'_>, name: &str) -> bool {
+        let own = step.get("headers").map(Node::entries).unwrap_or_default();
+        let mut all = own.iter().chain(&self.requests.default_headers);
+        all.any(|(given, _)| given.text().is_some_and(|given| given.eq_ignore_ascii_case(name)))
     }
 
     fn check_header_name(&self, node: &Node, name: &str) {

@@ -392,7 +392,7 @@ impl Request {
         Request {
             head,
             location,
-            own_cookies: has_header(request, "cookie"),
+            own_cookies: request.without_cookies || has_header(request, "cookie"),
             below: format!("{server}{base_path}"),
             server_bytes: server.len(),
             body: request.body.clone(),
@@ -564,6 +564,8 @@ mod tests {
         assert_eq!(rendered(&get, "/base", None), expected);
         let expected = "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nCookie: id=7\r\n\r\n";
         assert_eq!(rendered(&get, "", Some("id=7")), expected);
+        let none = HttpRequest { without_cookies: true, ..get.clone() };
+        assert_eq!(rendered(&none, "", Some("id=7")), expected.replace("Cookie: id=7\r\n", ""));
         get.headers.push(("cookie".into(), Template::literal("own=1")));
         let expected = "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\ncookie: own=1\r\n\r\n";
         assert_eq!(rendered(&get, "", Some("id=7")), expected);

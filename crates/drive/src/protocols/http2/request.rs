@@ -123,7 +123,7 @@ impl Prepared {
             path: part(&path, path_and_query)?,
             is_location: request.form == TargetForm::Location,
             headers: headers.collect::<Result<_, String>>()?,
-            own_cookies: has_header(request, "cookie"),
+            own_cookies: request.without_cookies || has_header(request, "cookie"),
             body: request.body.as_ref().map(|body| part(body, to_bytes)).transpose()?,
             says_no_body: says_no_body(request),
             whole: None,
