@@ -367,7 +367,7 @@ impl Experiment {
         manifest.phases = account::phases(plan, &load.end);
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
         let manifest = self.clean(&manifest)?;
-        let script = script.map(|script| script.end(&writer, self.threads));
+        let script = script.and_then(|script| script.end(&writer, self.threads));
         writer.finish(&manifest).map_err(written)?;
         Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped, trace_unwritten, script })
     }

@@ -90,6 +90,29 @@ impl Drop for Interrupt {
     }
 }
 
+/// While it lives, SIGINT and SIGTERM end the process at once: nothing else could end what is at work then.
+#[derive(Debug)]
+pub(crate) struct EndsAtOnce(Vec<signal_hook::SigId>);
+
+impl EndsAtOnce {
+    pub(crate) fn begin() -> EndsAtOnce {
+        let ends = |signal| {
+            let always = Arc::new(std::sync::atomic::AtomicBool::new(true));
+            signal_hook::flag::register_conditional_shutdown(signal, crate::EXIT_INTERRUPTED.into(), always)
+                .ok()
+        };
+        EndsAtOnce([SIGINT, SIGTERM].into_iter().filter_map(ends).collect())
+    }
+}
+
+impl Drop for EndsAtOnce {
+    fn drop(&mut self) {
+        for id in self.0.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
+    }
+}
+
 /// Whether the process was started with hang-ups ignored (`nohup`), which is then respected.
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -20,7 +20,7 @@ impl EndedScript {
     ///
     /// # Errors
     /// None.
-    pub fn done(&self) -> Result<(), String> {
+    pub fn done(&self) -> Result<Option<u8>, String> {
         match *self {}
     }
 }
@@ -56,7 +56,7 @@ impl Script {
         match *self {}
     }
 
-    pub(crate) fn end(self, _: &RunWriter<'_>, _: usize) -> EndedScript {
+    pub(crate) fn end(self, _: &RunWriter<'_>, _: usize) -> Option<EndedScript> {
         match self {}
     }
 }

@@ -11,13 +11,15 @@ use tidemark_scenario::plan::{LoadModel, ScriptPlan};
 use tidemark_script::{Errors, Figures, Place, Wrk};
 
 use crate::error::LabError;
+use crate::interrupt::EndsAtOnce;
 
 /// Longest that a script may be at work without coming back, where that is looked at.
 const LONGEST_TURN: Duration = Duration::from_secs(30);
 
 /// A script that goes with the load.
 pub(crate) struct Script {
-    wrk: Wrk,
+    /// None once the load is over.
+    wrk: Option<Wrk>,
     /// Of each thread, the turn that the script was in when that was looked at, and since when.
     turns: Vec<(Option<u64>, Instant)>,
 }
@@ -30,11 +32,13 @@ pub struct EndedScript {
 }
 
 impl EndedScript {
-    /// Has the script say what it has to say of the run: calls its `done`.
+    /// Has the script say what it has to say of the run: calls its `done`. The exit status that it asks for by `os.exit`,
+    /// if it does.
     ///
     /// # Errors
     /// The script's error, with its line.
-    pub fn done(&self) -> Result<(), String> {
+    pub fn done(&self) -> Result<Option<u8>, String> {
+        let _ends = EndsAtOnce::begin();
         self.wrk.done(Figures::clone(&self.figures)).map_err(|error| error.to_string())
     }
 }
@@ -60,7 +64,7 @@ impl Script {
         let others: Vec<Target> = others.into_iter().map(at).collect();
         options.programs = Some(wrk.programs(first_other).map_err(failed)?);
         options.targets.extend(others);
-        Ok(Some(Script { wrk, turns: vec![(None, Instant::now()); options.threads] }))
+        Ok(Some(Script { wrk: Some(wrk), turns: vec![(None, Instant::now()); options.threads] }))
     }
 
     /// Finds a script that does not come back: its thread could never be waited for.
@@ -69,7 +73,7 @@ impl Script {
     /// Once it has been at work for too long.
     pub(crate) fn look(&mut self) -> Result<(), LabError> {
         let now = Instant::now();
-        for (known, at_work) in self.turns.iter_mut().zip(self.wrk.at_work()) {
+        for (known, at_work) in self.turns.iter_mut().zip(self.wrk.iter().flat_map(Wrk::at_work)) {
             if known.0 != at_work || at_work.is_none() {
                 *known = (at_work, now);
             }
@@ -85,7 +89,7 @@ impl Script {
 
     /// The plan that is driven: where the script makes several requests at once, so many users share each connection.
     pub(crate) fn driven(&self, plan: &Arc<Plan>) -> Arc<Plan> {
-        let at_once = self.wrk.at_once();
+        let at_once = self.wrk.as_ref().map_or(1, Wrk::at_once);
         if at_once == 1 {
             return Arc::clone(plan);
         }
@@ -101,10 +105,19 @@ impl Script {
     }
 
     /// The same once the load is over.
-    pub(crate) fn end(self, writer: &RunWriter<'_>, threads: usize) -> EndedScript {
-        let figures =
-            figures(writer.totals(), writer.seconds().iter().map(|second| second.achieved_per_s), threads);
-        EndedScript { wrk: Arc::new(self.wrk), figures: Arc::new(figures) }
+    pub(crate) fn end(mut self, writer: &RunWriter<'_>, threads: usize) -> Option<EndedScript> {
+        let per_s = writer.seconds().iter().map(|second| second.achieved_per_s);
+        let figures = figures(writer.totals(), per_s, threads);
+        Some(EndedScript { wrk: Arc::new(self.wrk.take()?), figures: Arc::new(figures) })
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        // a state that is at work is its thread's for as long as the process lives
+        if let Some(wrk) = self.wrk.take_if(|wrk| wrk.at_work().iter().any(Option::is_some)) {
+            std::mem::forget(wrk);
+        }
     }
 }
 

@@ -90,7 +90,8 @@ struct Written {
 /// # Errors
 /// If it cannot, or the plan has no request that could stand in it.
 pub fn check(options: &TraceOptions, plan: &Plan) -> Result<(), LabError> {
-    if plan.requests.iter().all(|request| request.http().is_none()) {
+    let has_script = plan.sessions.iter().any(|kind| kind.script.is_some());
+    if !has_script && plan.requests.iter().all(|request| request.http().is_none()) {
         let reason = "--trace writes requests of HTTP (as HAR), and this scenario makes none; leave it out";
         return Err(LabError::Usage(reason.into()));
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mlua::{Function, Lua, LuaOptions, StdLib, Table};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 use tidemark_drive::{AnswerCheck, AnswerView, Next, Program, ProgramRequest, Programs};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::ScriptPlan;
@@ -21,6 +21,7 @@ const PRELUDE: &str = include_str!("wrk.lua");
 /// Has a script's `print` and `io.write` write to standard error.
 const PRINTS_TO_STDERR: &str = r"
 io.output(io.stderr)
+io.stdout = io.stderr
 print = function(...)
    local words = {}
    for index = 1, select('#', ...) do
@@ -30,6 +31,8 @@ print = function(...)
 end";
 /// Most memory of a state, bytes.
 const STATE_BYTES_MAX: usize = 1 << 30;
+/// What `os.exit` was given, in a state's registry.
+const EXIT_STATUS: &str = "tidemark.exit";
 /// Most requests that a script makes at once.
 const AT_ONCE_MAX: usize = 1024;
 
@@ -139,13 +142,8 @@ impl Wrk {
         let mut wrk = Wrk { script: Arc::new(script.clone()), main, threads: ready, place, at_once: 1 };
         // as wrk does, the first thread's first requests only show how many come at once
         let mut first = wrk.program(0, 0)?;
-        if let Some(request) = &first.request {
-            let text: mlua::String = request.call(()).map_err(failed)?;
-            let requests = raw::split(&text.as_bytes()).map(|requests| requests.len());
-            wrk.at_once = requests.map_err(|why| ScriptError::of_request(script, &why))?;
-        } else {
-            wrk.at_once = first.fetch().map(|()| first.waiting.len())?;
-        }
+        first.fetch()?;
+        wrk.at_once = first.waiting.len();
         if wrk.at_once > AT_ONCE_MAX {
             let why = format!("{} at once are too many; at most {AT_ONCE_MAX}", wrk.at_once);
             return Err(ScriptError::of_request(script, &why));
@@ -224,18 +222,36 @@ impl Wrk {
         })
     }
 
-    /// Calls the script's `done`, if it has one.
+    /// Calls the script's `done`, if it has one. The exit status that it asks for by `os.exit`, if it does.
     ///
     /// # Errors
     /// Its error, with its line.
-    pub fn done(&self, figures: Figures) -> Result<(), ScriptError> {
+    pub fn done(&self, figures: Figures) -> Result<Option<u8>, ScriptError> {
         let call = || {
             let Some(done) = self.main.globals().get::<Option<Function>>("done")? else { return Ok(()) };
             let summary = figures.summary(&self.main)?;
             done.call::<()>((summary, Values(figures.latency.clone()), Values(figures.rates.clone())))
         };
-        call().map_err(|error| ScriptError::new(&self.script, &error))
+        let called = call();
+        match self.main.named_registry_value::<Option<i64>>(EXIT_STATUS) {
+            Ok(Some(status)) => Ok(Some((status & 0xff) as u8)),
+            _ => called.map(|()| None).map_err(|error| ScriptError::new(&self.script, &error)),
+        }
     }
+}
+
+/// Has `os.exit` end the script and not the program, whose verdict nobody would see.
+fn catch_exit(lua: &Lua) -> mlua::Result<()> {
+    let exit = |lua: &Lua, status: Value| {
+        let status = match status {
+            Value::Nil | Value::Boolean(true) => 0,
+            Value::Boolean(false) => 1,
+            other => other.as_i64().or(other.as_f64().map(|status| status as i64)).unwrap_or(1),
+        };
+        lua.set_named_registry_value(EXIT_STATUS, status)?;
+        Err::<(), _>(mlua::Error::runtime("the script called os.exit"))
+    };
+    lua.globals().get::<Table>("os")?.set("exit", lua.create_function(exit)?)
 }
 
 /// A new state in which the script's file has run.
@@ -258,6 +274,7 @@ fn state(script: &ScriptPlan, place: &Place) -> mlua::Result<(Lua, Function)> {
     let loaded: Table = package.get("loaded")?;
     loaded.set("wrk", &wrk)?;
     addresses::install(&lua, &wrk)?;
+    catch_exit(&lua)?;
     wrk.set("scheme", place.scheme.as_str())?;
     wrk.set("host", place.host.as_str())?;
     wrk.set("port", place.port.map(|port| port.to_string()))?;
@@ -323,14 +340,18 @@ impl WrkProgram {
     fn fetch(&mut self) -> Result<(), ScriptError> {
         let script = &self.script;
         let failed = |error: mlua::Error| ScriptError::new(script, &error);
-        let text: mlua::String = match (&self.request, &self.last) {
+        let made: Value = match (&self.request, &self.last) {
             (Some(request), _) => request.call(()).map_err(failed)?,
             // nothing but `request` changes what is sent
-            (None, Some((text, _))) => text.clone(),
+            (None, Some((text, _))) => Value::String(text.clone()),
             // made by `wrk.init`, unless the script put another in its place
             (None, None) => {
                 wrk_of(&self.lua).and_then(|wrk| wrk.get::<Function>("request")?.call(())).map_err(failed)?
             }
+        };
+        let Value::String(text) = made else {
+            let why = format!("it is a value of type {}", made.type_name());
+            return Err(ScriptError::of_request(script, &why));
         };
         if let Some((last, requests)) = &self.last
             && last.to_pointer() == text.to_pointer()
@@ -350,8 +371,13 @@ impl WrkProgram {
 
     fn delayed(&self) -> Result<Duration, ScriptError> {
         let Some(delay) = &self.delay else { return Ok(Duration::ZERO) };
-        let delay: f64 = delay.call(()).map_err(|error| ScriptError::new(&self.script, &error))?;
-        Ok(Duration::try_from_secs_f64(delay.max(0.0) / 1e3).unwrap_or_default())
+        let delay: Value = delay.call(()).map_err(|error| ScriptError::new(&self.script, &error))?;
+        let pause = delay.as_f64().map(|delay| Duration::try_from_secs_f64(delay.max(0.0) / 1e3));
+        let told = delay.to_string().unwrap_or_default();
+        let wrong = || {
+            ScriptError(format!("{}: `delay` returns {told}, not a number of milliseconds", self.script.file))
+        };
+        pause.and_then(Result::ok).ok_or_else(wrong)
     }
 
     fn made(&self, written: Arc<[u8]>) -> ProgramRequest {

@@ -119,7 +119,10 @@ pub fn conclude(
     outcomes.add(page);
     outcomes.add(results.write(run, place));
     outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
-    let said = finished.script.as_ref().map_or(Ok(()), tidemark_lab::EndedScript::done);
-    outcomes.add(said.map_err(Failure::broken));
-    outcomes.all().map(|()| finished.exit_status())
+    let said = finished.script.as_ref().map_or(Ok(None), tidemark_lab::EndedScript::done);
+    let asked = said.as_ref().ok().copied().flatten();
+    outcomes.add(said.map(drop).map_err(Failure::broken));
+    // what a script asks for takes no verdict back
+    let status = finished.exit_status();
+    outcomes.all().map(|()| if status == tidemark_lab::EXIT_PASS { asked.unwrap_or(status) } else { status })
 }

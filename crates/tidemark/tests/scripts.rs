@@ -182,6 +182,11 @@ fn mistakes_are_told_with_their_line() {
             "it.lua: what `request` returns is no request: its head has no end",
         ),
         ("function setup(t)\n t:set('f', print)\nend", "it.lua: cannot transfer a value of type function"),
+        (
+            "function request() return nil end",
+            "what `request` returns is no request: it is a value of type nil",
+        ),
+        ("os.exit(0)", "it.lua: the script called os.exit"),
         ("require 'no.such.module'", "it.lua:1: module 'no.such.module' not found"),
     ] {
         let script = written(folder.path(), text);
@@ -275,4 +280,35 @@ fn a_script_takes_no_memory_without_end() {
     let output = run(folder.path(), &flags);
     let said = stdout(&output) + &stderr(&output);
     assert!([1, 2].contains(&code(&output)) && said.contains("not enough memory"), "{said}");
+}
+
+#[test]
+fn the_exit_status_of_done_takes_no_verdict_back() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let url = server.url("/");
+    let script = written(folder.path(), "function done() os.exit(7) end");
+    let flags = ["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-n", "5", "-q", "--until"];
+    for (objective, status) in [("errors<50%", 7), ("p50<1us", 1)] {
+        let output = run(folder.path(), &[&flags[..], &[objective]].concat());
+        assert!([status, 3].contains(&code(&output)), "{objective}: {}{}", stdout(&output), stderr(&output));
+    }
+    let script = written(folder.path(), "function response() os.exit(0) end");
+    let output = run(folder.path(), &["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-n", "5", "-q"]);
+    assert!(code(&output) == 1 && stdout(&output).contains("called os.exit"), "{}", stdout(&output));
+    let output = run(folder.path(), &["hit", "-s", &script, "-n", "4", "curl", "-d", "x", &url]);
+    assert!(code(&output) == 2 && stderr(&output).contains("leave -s out"), "{}", stderr(&output));
+}
+
+#[test]
+fn requests_of_a_script_are_traced() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let script = script_of("counter");
+    let flags =
+        ["hit", &server.url("/"), "-s", &script, "-t", "1", "-c", "1", "-n", "5", "-q", "--trace", "t.har"];
+    let output = run(folder.path(), &flags);
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
+    let trace = fs::read_to_string(folder.path().join("t.har")).unwrap();
+    assert!(trace.contains("X-Number"), "{trace}");
 }

@@ -16,6 +16,7 @@ use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
+use crate::script::Script;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
 use crate::watch::Seen as SeenOfWatched;
@@ -222,11 +223,7 @@ impl Watching<'_, '_> {
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
                 self.look_around(now_us)?;
-                if let Some(error) = self.record.script.as_mut().and_then(|script| script.look().err()) {
-                    // its thread holds it for as long as the process lives
-                    std::mem::forget(self.record.script.take());
-                    return Err(error);
-                }
+                self.record.script.as_mut().map_or(Ok(()), Script::look)?;
             }
             self.mind_the_end(&mut drivers, &mut seen, now_us, looked)?;
         }

@@ -156,6 +156,7 @@ impl Asked {
                 ("--content-type", arguments.content_type.is_some()),
                 ("--urls", arguments.urls.is_some()),
                 ("--random-path", arguments.random_path.is_some()),
+                ("-s", arguments.script.is_some()),
             ];
             if let Some((flag, _)) = beside.iter().find(|(_, is_given)| *is_given) {
                 return Err(Failure::usage(format!(
