@@ -15,3 +15,4 @@ mod redis;
 mod sinks;
 mod targets;
 mod tsung;
+mod tsung_plan;

@@ -60,7 +60,7 @@ fn prepare(place: &Path, file: &str, authority: &str) -> std::path::PathBuf {
 }
 
 /// Runs Tsung to its end and returns what it wrote about itself.
-fn tsung(place: &Path, session: &Path) -> String {
+pub(crate) fn tsung(place: &Path, session: &Path) -> String {
     let registry = Registry::start();
     let log = place.join("tsung.log");
     let mut tsung = Command::new("tsung")

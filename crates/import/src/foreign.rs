@@ -45,12 +45,20 @@ const IMPORT: &str = "make a scenario of it: tidemark import FILE -o my.yaml";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     JMeter,
+    Tsung,
 }
 
 /// The tool whose plan a text is.
 pub(crate) fn plan_of(text: &str) -> Option<Tool> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    (text.starts_with('<') && text.contains("<jmeterTestPlan")).then_some(Tool::JMeter)
+    if !text.starts_with('<') {
+        return None;
+    }
+    let is_root = |tag: &str| {
+        let behind = text.split_once(tag).map(|(_, behind)| behind);
+        behind.is_some_and(|behind| behind.starts_with(|c: char| c.is_whitespace() || c == '>'))
+    };
+    if is_root("<jmeterTestPlan") { Some(Tool::JMeter) } else { is_root("<tsung").then_some(Tool::Tsung) }
 }
 
 /// Whether a file is such a plan.
@@ -76,7 +84,7 @@ const TOOLS: &[Kind] = &[
         what: "a scenario of Tsung",
         ends: &[],
         looks: Looks::Xml(&["<tsung", "tsung-1.0.dtd"]),
-        way_out: RECORD,
+        way_out: IMPORT,
     },
     Kind { what: "an XML document", ends: &["xml", "wsdl"], looks: Looks::Xml(&["<"]), way_out: RECORD },
     Kind {

@@ -30,7 +30,7 @@ mod percent;
 mod reach;
 pub mod shell;
 mod target;
-#[allow(dead_code)]
+mod tsung;
 mod xml;
 
 use std::fs::File;
@@ -155,7 +155,7 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
     let folder = folder_of(file);
     let Some(tool) = foreign::plan_of(&text) else {
         return Err(ImportError::new(format!(
-            "{name}: this is not a plan of JMeter; a HAR file or an OpenAPI document is read by: tidemark init"
+            "{name}: this is not a plan of JMeter or Tsung; a HAR file or an OpenAPI document is read by: tidemark init"
         )));
     };
     let prefix = prefix(&folder, beside);
@@ -167,6 +167,12 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
             prefix: &prefix,
             properties,
         }),
+        foreign::Tool::Tsung if !properties.is_empty() => {
+            Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")))
+        }
+        foreign::Tool::Tsung => {
+            tsung::scenario(&tsung::Plan { name: &name, text: &text, folder: &folder, prefix: &prefix })
+        }
     }
 }
 

@@ -27,9 +27,10 @@ Examples:
   tidemark import plan.jmx -o my.yaml
   tidemark import plan.jmx -J host=127.0.0.1 -J threads=50 -o my.yaml
   tidemark import plan.jmx --strict > my.yaml
+  tidemark import tsung.xml -o my.yaml
   tidemark run plan.jmx -J host=127.0.0.1 --once -v")]
 pub struct ImportArguments {
-    /// A plan of JMeter (.jmx)
+    /// A plan of JMeter (.jmx) or Tsung (.xml)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Write the scenario to this new file [default: standard output]

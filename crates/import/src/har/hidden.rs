@@ -36,7 +36,7 @@ pub(super) fn looks_secret(text: &str) -> bool {
 }
 
 /// Whether there is a secret's name anywhere in a text, or what looks like a secret.
-pub(super) fn has_secret(text: &str) -> bool {
+pub(crate) fn has_secret(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     text.split(|c: char| !is_part(c)).any(is_secret_name) || looks_secret(text)
 }

@@ -69,7 +69,7 @@ impl Dtd {
             (Entity::File(file.to_owned()), rest)
         } else {
             let (value, rest) = quoted(rest).ok_or_else(mistake)?;
-            if value.contains('%') && value.split('%').skip(1).any(|part| is_reference(part)) {
+            if value.contains('%') && value.split('%').skip(1).any(is_reference) {
                 return Err(mistake());
             }
             (Entity::Text(with_characters(value)?), rest)
