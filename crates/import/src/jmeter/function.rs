@@ -120,7 +120,8 @@ impl Making<'_> {
             "urlencode" => {
                 // Java writes a space as a plus
                 let text = argument(self, 0)?.text;
-                Expr::plain(format!("replace(url({text}), '%20', '+')"))
+                let encoded = format!("replace(url({text}), '%20', '+')");
+                Expr { decoded: Some(text), ..Expr::computed(encoded) }
             }
             "base64Encode" => Expr::computed(format!("base64({})", argument(self, 0)?.text)),
             "base64Decode" => Expr::computed(format!("base64_decode({})", argument(self, 0)?.text)),

@@ -577,7 +577,7 @@ impl<'a> Making<'a> {
 
 /// So many sessions, and no more.
 fn once(sessions: f64, users: f64, over_s: f64) -> Load {
-    let hold = Some(time(over_s + ENOUGH_S));
+    let hold = Some(time(if over_s * 2.0 > ENOUGH_S { over_s + ENOUGH_S } else { ENOUGH_S }));
     let comment =
         "It is over when they have ended (limits: sessions), at the latest after this time.".to_owned();
     if over_s > 0.0 {

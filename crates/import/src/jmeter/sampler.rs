@@ -4,6 +4,7 @@ use percent_encoding::percent_decode_str;
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 use url::form_urlencoded;
 
+use super::text::reference_end;
 use super::tree::{self, Node};
 use super::value::Expr;
 use super::{Common, Making, REDIRECTS, STEPS_MAX, Scope, header_value};
@@ -17,6 +18,15 @@ const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "
 struct Sampler<'a, 's> {
     node: &'a Node<'a>,
     defaults: &'s [&'a Node<'a>],
+}
+
+/// Where a request goes.
+struct Place {
+    /// Scheme, host and port, as the scenario has them.
+    origin: String,
+    /// The same with the defaults of settings.
+    known: String,
+    path: String,
 }
 
 /// A parameter of a request.
@@ -95,7 +105,7 @@ impl<'a> Making<'a> {
     fn request(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Option<Request> {
         let defaults: Vec<&Node<'_>> = scope.inward(&["ConfigTestElement"]).collect();
         let sampler = Sampler { node, defaults: &defaults };
-        let Some((origin, mut path)) = self.place(&sampler) else {
+        let Some(Place { origin, known: server, mut path }) = self.place(&sampler) else {
             self.leave_out_request(node, "sent a request to a host that is known only while it runs");
             return None;
         };
@@ -139,6 +149,8 @@ impl<'a> Making<'a> {
         {
             self.leave_out_request(node, "sent files with its request");
         }
+        // as far as it is known, for credentials
+        let place = server + &path;
         request.path = self.path(&origin, path).into();
         request.label = self.label(node, &origin);
         let has_redirects =
@@ -164,7 +176,7 @@ impl<'a> Making<'a> {
         if !sampler.text("HTTPSampler.ipSource").trim().is_empty() {
             self.leave_out(node, "sent from an address of its own");
         }
-        self.credentials(scope, &origin, &mut request);
+        self.credentials(scope, &place, &mut request);
         self.answer(scope, &mut request);
         self.put_common(&mut request, &common);
         self.requests.push(common);
@@ -195,7 +207,7 @@ impl<'a> Making<'a> {
     }
 
     /// Scheme, host and port, and the path behind them.
-    fn place(&mut self, sampler: &Sampler<'a, '_>) -> Option<(String, String)> {
+    fn place(&mut self, sampler: &Sampler<'a, '_>) -> Option<Place> {
         let node = sampler.node;
         let path = sampler.text("HTTPSampler.path").trim();
         // a URL in the place of the path
@@ -223,13 +235,17 @@ impl<'a> Making<'a> {
         let protocol = self.text(protocol, node).to_ascii_lowercase_where_plain();
         let has_port = port_value.trim().parse::<i64>().is_ok_and(|port| port > 0);
         let is_default = matches!((protocol.as_str(), port), ("http", "80") | ("https", "443"));
-        let port =
-            if has_port && !is_default { format!(":{}", self.text(port, node)) } else { String::new() };
-        let path = self.path_from(path, node);
-        Some((format!("{protocol}://{domain}{port}"), path))
+        let has_port = has_port && !is_default;
+        let port = if has_port { format!(":{}", self.text(port, node)) } else { String::new() };
+        let known_port = if has_port { format!(":{}", port_value.trim()) } else { String::new() };
+        Some(Place {
+            origin: format!("{protocol}://{domain}{port}"),
+            known: format!("{}://{}{known_port}", protocol_value.trim(), domain_value.trim()),
+            path: self.path_from(path, node),
+        })
     }
 
-    fn place_of_url(&mut self, url: &str, node: &Node<'_>) -> Option<(String, String)> {
+    fn place_of_url(&mut self, url: &str, node: &Node<'_>) -> Option<Place> {
         let (scheme, rest) = match url.split_once("://") {
             Some((scheme, rest)) => (scheme.to_owned(), rest.to_owned()),
             None => {
@@ -239,25 +255,27 @@ impl<'a> Making<'a> {
             }
         };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        self.known(&rest[..end], node)?;
+        let known = self.known(&rest[..end], node)?;
         let host = self.text(&rest[..end], node);
-        let path = self.path_from(&rest[end..], node);
-        Some((format!("{scheme}://{host}"), path))
+        Some(Place {
+            origin: format!("{scheme}://{host}"),
+            known: format!("{scheme}://{known}"),
+            path: self.path_from(&rest[end..], node),
+        })
     }
 
     /// A path that begins with a slash.
     fn path_from(&mut self, path: &str, node: &Node<'_>) -> String {
         let path = path.replace(' ', "%20");
-        let first = match super::text::pieces(&path).first() {
-            Some(super::text::Piece::Text(text)) => Some(Expr::literal(text)),
-            Some(_) => path.find('}').and_then(|end| self.expression(&path[..=end], node)),
-            None => None,
+        let end = reference_end(&path);
+        let first = match end {
+            Some(end) => self.expression(&path[..end], node),
+            None => Some(Expr::literal(&path)),
         };
         match first {
             // what a variable at the begin holds may have the slash already
             Some(Expr { text: x, value: None, .. }) => {
-                let rest = path.find('}').map_or("", |end| &path[end + 1..]);
-                let rest = self.path_text(rest, node);
+                let rest = self.path_text(end.map_or("", |end| &path[end..]), node);
                 format!("/${{path(if(starts_with({x}, '/'), slice({x}, 1, len({x})), {x}))}}{rest}")
             }
             Some(Expr { value: Some(begin), .. }) if begin.starts_with('/') => self.path_text(&path, node),
@@ -397,7 +415,7 @@ impl<'a> Making<'a> {
             request.query = query;
             return;
         }
-        let pairs = self.pairs(&parameters, sampler.node);
+        let pairs = self.pairs(&parameters, true, sampler.node);
         path.push(if path.contains('?') { '&' } else { '?' });
         path.push_str(&pairs);
     }
@@ -411,6 +429,9 @@ impl<'a> Making<'a> {
         node: &Node<'_>,
     ) -> Option<(String, String)> {
         let decoded = |text: &str| -> Option<String> {
+            if !parameter.is_encoded && text.contains("${__urlencode(") {
+                return None;
+            }
             if parameter.is_encoded || text.contains("${") || !text.contains(['%', '+', '&', '=', ' ', '#']) {
                 return Some(text.to_owned());
             }
@@ -436,20 +457,26 @@ impl<'a> Making<'a> {
     }
 
     /// Parameters as they are sent.
-    fn pairs(&mut self, parameters: &[Parameter<'a>], node: &Node<'_>) -> String {
+    fn pairs(&mut self, parameters: &[Parameter<'a>], in_path: bool, node: &Node<'_>) -> String {
         let mut pairs = Vec::new();
         for parameter in parameters {
             let mut part = |text: &str, name: &str| -> String {
                 if !text.contains("${") {
                     if is_secret_name(name) && !text.is_empty() {
                         let hole = self.secret(name, text, node);
+                        if in_path {
+                            return hole;
+                        }
                         return hole.replace("${", "${url(").replace('}', ")}");
                     }
                     let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
                     return verbatim(if parameter.is_encoded { &encoded } else { text });
                 }
                 match self.expression(text, node) {
+                    // a path's query is encoded by itself
+                    Some(expr) if parameter.is_encoded && in_path => format!("${{{}}}", expr.text),
                     Some(expr) if parameter.is_encoded => format!("${{url({})}}", expr.text),
+                    _ if in_path => self.path_text(text, node),
                     _ => self.text(text, node),
                 }
             };
@@ -521,7 +548,7 @@ impl<'a> Making<'a> {
         } else if is_plain {
             request.form = form;
         } else {
-            let pairs = self.pairs(&parameters, node);
+            let pairs = self.pairs(&parameters, false, node);
             if !has_type {
                 request.headers.insert("Content-Type", "application/x-www-form-urlencoded");
             }
@@ -574,13 +601,18 @@ impl<'a> Making<'a> {
     }
 
     /// User and password of the manager whose URL is the request's.
-    fn credentials(&mut self, scope: &Scope<'a>, origin: &str, request: &mut Request) {
+    fn credentials(&mut self, scope: &Scope<'a>, place: &str, request: &mut Request) {
         for manager in scope.inward(&["AuthManager"]) {
             for entry in manager.list("AuthManager.auth_list") {
                 let text = |name| tree::property(entry, name).unwrap_or_default();
-                let url = self.text(text("Authorization.url").trim(), manager);
-                let place = url.strip_suffix('/').unwrap_or(&url);
-                if !(url.is_empty() || origin.starts_with(place) || place.starts_with(origin)) {
+                let Some(url) = self.known(text("Authorization.url").trim(), manager) else {
+                    self.leave_out_request(
+                        manager,
+                        "authenticated where a URL begins as one known only while it runs",
+                    );
+                    continue;
+                };
+                if !place.starts_with(url.trim()) {
                     continue;
                 }
                 let way = text("Authorization.mechanism").trim();

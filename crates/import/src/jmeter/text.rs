@@ -45,6 +45,12 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
+/// Where the reference ends that a text begins with.
+pub(super) fn reference_end(text: &str) -> Option<usize> {
+    let (_, rest) = reference(text.strip_prefix("${")?)?;
+    Some(text.len() - rest.len())
+}
+
 /// What stands behind `${`, and the rest behind its `}`.
 fn reference(text: &str) -> Option<(Piece, &str)> {
     let end = text.find(['(', '}'])?;

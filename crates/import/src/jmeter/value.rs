@@ -19,12 +19,14 @@ pub(super) struct Expr {
     pub(super) value: Option<String>,
     /// Whether it is known to have nothing that a path or a query would encode.
     pub(super) is_plain: bool,
+    /// What it is before it was percent-encoded, where the plan encodes it by itself.
+    pub(super) decoded: Option<String>,
 }
 
 impl Expr {
     /// One that is computed by each user.
     pub(super) fn computed(text: impl Into<String>) -> Expr {
-        Expr { text: text.into(), value: None, is_plain: false }
+        Expr { text: text.into(), value: None, is_plain: false, decoded: None }
     }
 
     /// The same of a number or a UUID.
@@ -34,12 +36,12 @@ impl Expr {
 
     /// A setting.
     fn setting(name: String, value: &str) -> Expr {
-        Expr { text: name, value: Some(value.to_owned()), is_plain: true }
+        Expr { value: Some(value.to_owned()), ..Expr::plain(name) }
     }
 
     /// A text as it is.
     pub(super) fn literal(text: &str) -> Expr {
-        Expr { text: quoted(text), value: Some(text.to_owned()), is_plain: true }
+        Expr { value: Some(text.to_owned()), ..Expr::plain(quoted(text)) }
     }
 }
 
@@ -103,9 +105,11 @@ impl Making<'_> {
 
     /// A text in a path: JMeter encodes nothing there.
     pub(super) fn path_text(&mut self, text: &str, node: &Node<'_>) -> String {
-        self.template(text, node, |expr| match expr.is_plain {
-            true => expr.text.clone(),
-            false => format!("path({})", expr.text),
+        self.template(text, node, |expr| match &expr.decoded {
+            // a hole of a path is encoded by itself
+            Some(decoded) => decoded.clone(),
+            None if expr.is_plain => expr.text.clone(),
+            None => format!("path({})", expr.text),
         })
     }
 
@@ -153,6 +157,7 @@ impl Making<'_> {
             text: format!("concat({})", texts.join(", ")),
             value,
             is_plain: parts.iter().all(|part| part.is_plain),
+            decoded: None,
         })
     }
 
