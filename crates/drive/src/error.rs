@@ -128,6 +128,9 @@ pub enum OnceError {
     /// It went on and on.
     #[error("the session did not come to its end within an hour; does it repeat without end?")]
     TooLong,
+    /// The program could not go on.
+    #[error("{0}")]
+    Program(String),
     /// A request failed.
     #[error("{label} failed ({}): {detail}", .outcome.name())]
     Request {

@@ -222,7 +222,8 @@ impl Experiment {
             let (trace, tracing) = Trace::begin(wanted, None, plan, systems)?;
             (record.trace, options.trace) = (Some(trace), Some(tracing));
         }
-        record.script = Script::begin(plan, &mut options, self.options.prints_to_stderr)?;
+        record.script =
+            Script::begin(plan, &mut options, self.options.prints_to_stderr, &|| self.stop_request())?;
         let epoch = options.epoch;
         record.account.started(options.wall_epoch, &environment.system);
         record.account.targets(plan, &environment.others);
@@ -334,11 +335,19 @@ impl Experiment {
             stopped,
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
+            script_stopped: load.end.script_stopped,
             script_failed: load.end.script_failed.as_deref(),
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });
         account.notes.extend(verdict::backlog_before(plan, &summary));
+        account.notes.extend(load.end.script_stopped.map(|(threads, first_us)| {
+            let first = verdict::duration_text(first_us as f64);
+            format!(
+                "the script stopped {threads} of {} driving threads, the first after {first}",
+                self.threads
+            )
+        }));
         summary.verdict = judgement.verdict;
         summary.ledger = ledger;
         let loaded = verdict::labels_of_the_load(plan);

@@ -7,6 +7,7 @@ use tidemark_record::RunWriter;
 use tidemark_scenario::Plan;
 
 use crate::error::LabError;
+use crate::interrupt::StopRequest;
 
 /// There is none.
 pub(crate) enum Script {}
@@ -34,7 +35,12 @@ pub fn check_scripts(plan: &Plan) -> Result<(), LabError> {
 }
 
 impl Script {
-    pub(crate) fn begin(plan: &Plan, _: &mut DriveOptions, _: bool) -> Result<Option<Script>, LabError> {
+    pub(crate) fn begin(
+        plan: &Plan,
+        _: &mut DriveOptions,
+        _: bool,
+        _: &dyn Fn() -> StopRequest,
+    ) -> Result<Option<Script>, LabError> {
         Script::begin_none(plan).map(|()| None)
     }
 

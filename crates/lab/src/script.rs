@@ -1,6 +1,7 @@
 //! Scripts of a scenario: made ready before the load, told of its figures after it.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -11,8 +12,10 @@ use tidemark_scenario::plan::{LoadModel, ScriptPlan};
 use tidemark_script::{Errors, Figures, Place, Wrk};
 
 use crate::error::LabError;
-use crate::interrupt::EndsAtOnce;
+use crate::interrupt::{EndsAtOnce, StopRequest};
 
+/// How often a wait for a script looks whether the user has stopped it.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest that a script may be at work without coming back, where that is looked at.
 const LONGEST_TURN: Duration = Duration::from_secs(30);
 
@@ -52,12 +55,33 @@ impl Script {
         plan: &Plan,
         options: &mut DriveOptions,
         prints_to_stderr: bool,
+        stop_request: &dyn Fn() -> StopRequest,
     ) -> Result<Option<Script>, LabError> {
         let Some(script) = script_of(plan) else { return Ok(None) };
         let system = &options.targets[0];
-        let place = place(system, script, prints_to_stderr)?;
+        let connections = plan.limits.connections;
+        let place = Place { connections, ..place(system, script, prints_to_stderr)? };
         let failed = |error: tidemark_script::ScriptError| LabError::Usage(error.to_string());
-        let wrk = Wrk::new(script, options.threads, place).map_err(failed)?;
+        let (sender, made) = channel();
+        let (of_thread, threads) = (script.clone(), options.threads);
+        let begun = std::thread::Builder::new().name("script".into()).spawn(move || {
+            // nobody waits any more where the user has stopped it
+            let _ = sender.send(Wrk::new(&of_thread, threads, place));
+        });
+        begun.map_err(|error| LabError::Measure(format!("cannot begin a thread: {error}")))?;
+        let wrk = loop {
+            match made.recv_timeout(LOOK_EVERY) {
+                Ok(wrk) => break wrk.map_err(failed)?,
+                Err(RecvTimeoutError::Timeout) if stop_request() == StopRequest::None => {}
+                Err(RecvTimeoutError::Timeout) => return Err(LabError::Interrupted(None)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(LabError::Measure(format!(
+                        "{}: the script's thread broke down",
+                        script.file
+                    )));
+                }
+            }
+        };
         let first_other = options.targets.len() as u16;
         let others = wrk.other_addresses();
         let at = |address| Target { address: Address::Tcp(address), others: Vec::new(), ..system.clone() };
@@ -160,6 +184,7 @@ fn place(system: &Target, script: &ScriptPlan, prints_to_stderr: bool) -> Result
         base_path: system.base_path.clone(),
         origin: format!("{scheme}://{}", system.authority),
         prints_to_stderr,
+        connections: 0,
         address,
         as_written,
     })

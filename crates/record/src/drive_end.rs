@@ -74,6 +74,8 @@ pub struct DriveEnd {
     pub ended_us: u64,
     /// Why a script could not go on, where one could not: that ended the drive.
     pub script_failed: Option<String>,
+    /// Driving threads that a script stopped, and when the first ended, microseconds since the run began.
+    pub script_stopped: Option<(usize, u64)>,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
     /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was

@@ -45,7 +45,7 @@ fn length(text: &[u8]) -> Result<usize, String> {
             value.ok_or("its Content-Length is no number")?
         }
         None => match header(&text[line_end..head], b"transfer-encoding") {
-            Some(_) => chunks(&text[body..])?,
+            Some(_) => chunks(&text[body..], |_| ())?,
             None => 0,
         },
     };
@@ -55,8 +55,8 @@ fn length(text: &[u8]) -> Result<usize, String> {
     }
 }
 
-/// Bytes of a body in chunks that a text begins with.
-fn chunks(text: &[u8]) -> Result<usize, String> {
+/// Bytes of a body in chunks that a text begins with; each is told.
+fn chunks(text: &[u8], mut tell: impl FnMut(&[u8])) -> Result<usize, String> {
     let mut at = 0;
     loop {
         let line = memmem::find(&text[at..], b"\r\n").ok_or("its last chunk has no end")?;
@@ -75,7 +75,9 @@ fn chunks(text: &[u8]) -> Result<usize, String> {
                 }
             }
         }
-        at = at.checked_add(size + 2).filter(|at| *at <= text.len()).ok_or("a chunk is cut short")?;
+        let end = size.checked_add(at + 2).filter(|end| *end <= text.len()).ok_or("a chunk is cut short")?;
+        tell(&text[at..at + size]);
+        at = end;
     }
 }
 
@@ -95,24 +97,50 @@ pub(crate) struct Parts {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// Takes a whole request apart, for protocols that write it in another way.
-pub(crate) fn parts(request: &[u8]) -> Parts {
+/// Takes a whole request apart, for protocols that write it in another way. What is about its connection is left out.
+///
+/// # Errors
+/// Where its body is cut short.
+pub(crate) fn parts(request: &[u8]) -> Result<Parts, String> {
+    const OF_CONNECTION: [&str; 9] = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "upgrade",
+        "te",
+        "trailer",
+    ];
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let head = memmem::find(request, HEAD_END).unwrap_or(request.len());
+    let is_chunked = header(&request[..head], b"transfer-encoding").is_some();
     let mut lines = request[..head].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
     let method = text(words.next().unwrap_or_default());
-    let path = text(words.next().unwrap_or_default());
+    let target = text(words.next().unwrap_or_default());
+    // an absolute URL names the server, which is known
+    let path = match target.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned()),
+        None => target,
+    };
     let header = |line: &[u8]| {
         let colon = memchr::memchr(b':', line)?;
         let (name, value) = (text(&line[..colon]), text(line[colon + 1..].trim_ascii()));
-        // the driver writes these itself
-        let is_own = ["host", "content-length", "transfer-encoding", "connection"];
-        (!is_own.iter().any(|own| name.eq_ignore_ascii_case(own))).then_some((name, value))
+        (!OF_CONNECTION.iter().any(|own| name.eq_ignore_ascii_case(own))).then_some((name, value))
     };
     let headers = lines.filter_map(header).collect();
-    let body = request.get(head + HEAD_END.len()..).filter(|body| !body.is_empty()).map(<[u8]>::to_vec);
-    Parts { method, path, headers, body }
+    let body = request.get(head + HEAD_END.len()..).filter(|body| !body.is_empty());
+    let body = match body {
+        Some(body) if is_chunked => {
+            let mut whole = Vec::new();
+            chunks(body, |chunk| whole.extend_from_slice(chunk))?;
+            Some(whole)
+        }
+        body => body.map(<[u8]>::to_vec),
+    };
+    Ok(Parts { method, path, headers, body })
 }
 
 #[cfg(test)]
@@ -153,7 +181,7 @@ mod tests {
     #[test]
     fn a_request_is_taken_apart() {
         let text = b"POST /b?c HTTP/1.1\r\nHost: h\r\nX-A:  1 \r\nContent-Length: 2\r\n\r\nhi";
-        let Parts { method, path, headers, body } = parts(text);
+        let Parts { method, path, headers, body } = parts(text).unwrap();
         assert_eq!((method.as_str(), path.as_str()), ("POST", "/b?c"));
         assert_eq!((headers, body.as_deref()), (vec![("X-A".into(), "1".into())], Some(&b"hi"[..])));
     }
@@ -168,7 +196,7 @@ mod tests {
                 if let Ok(requests) = split(&text) {
                     assert_eq!(requests.concat(), text);
                 }
-                parts(&text);
+                let _ = parts(&text);
             }
         }
     }

@@ -55,13 +55,43 @@ function wrk.init(args)
    end
 end
 
+-- What the host calls. Functions of the script are looked up each time, as a script may put others in their place.
+local host = {}
+
+function host.ask()
+   local make = request
+   if type(make) ~= "function" then
+      make = wrk.request
+   end
+   return make()
+end
+
+function host.pause()
+   return delay()
+end
+
+-- A field whatever the case of its name: HTTP/2 has small letters only.
+local any_case = {}
+
+function any_case.__index(headers, name)
+   name = tostring(name):lower()
+   for known, value in next, headers do
+      if known:lower() == name then
+         return value
+      end
+   end
+end
+
 -- Hands an answer to the script. `head` has a line `name:value` for each header.
-local function respond(response, status, head, body)
+function host.respond(status, head, body, is_small)
    local headers = {}
    for name, value in head:gmatch("([^:]*):([^\n]*)\n") do
       headers[name] = value
    end
+   if is_small then
+      setmetatable(headers, any_case)
+   end
    response(status, headers, body)
 end
 
-return wrk, respond
+return wrk, host

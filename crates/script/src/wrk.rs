@@ -75,6 +75,8 @@ pub struct Place {
     pub prints_to_stderr: bool,
     /// The address, if it is known.
     pub address: Option<SocketAddr>,
+    /// Connections of all threads.
+    pub connections: usize,
     /// Whether requests are written as the script wrote them; else they are taken apart, for HTTP/2.
     pub as_written: bool,
 }
@@ -98,8 +100,8 @@ impl std::fmt::Debug for Wrk {
 /// A thread's state.
 struct Ready {
     lua: Lua,
-    /// Hands an answer to a script's `response`.
-    respond: Function,
+    /// What the host calls in it.
+    host: Table,
     shared: Arc<Shared>,
 }
 
@@ -128,22 +130,22 @@ impl Wrk {
     pub fn new(script: &ScriptPlan, threads: usize, place: Place) -> Result<Wrk, ScriptError> {
         let failed = |error: mlua::Error| ScriptError::new(script, &error);
         let (main, _) = state(script, &place).map_err(failed)?;
-        let mut ready = Vec::new();
-        for _ in 0..threads {
-            let (lua, respond) = state(script, &place).map_err(failed)?;
-            let shared = Arc::new(Shared::at(place.address.map(Address)));
+        let mut wrk = Wrk { script: Arc::new(script.clone()), main, threads: Vec::new(), place, at_once: 1 };
+        for thread in 0..threads {
+            let (lua, host) = state(script, &wrk.place).map_err(failed)?;
+            let shared = Arc::new(Shared::at(wrk.place.address.map(Address)));
             let ours = wrk_of(&lua).map_err(failed)?;
             ours.set("thread", Thread::new(&lua, &shared)).map_err(failed)?;
-            let setup: Function = wrk_of(&main).and_then(|wrk| wrk.get("setup")).map_err(failed)?;
+            let setup: Function = wrk_of(&wrk.main).and_then(|wrk| wrk.get("setup")).map_err(failed)?;
             setup.call::<()>(Thread::new(&lua, &shared)).map_err(failed)?;
-            init(&lua, &ours, script, &place).map_err(failed)?;
-            ready.push(Ready { lua, respond, shared });
+            init(&lua, &ours, script, &wrk.place).map_err(failed)?;
+            wrk.threads.push(Ready { lua, host, shared });
+            if thread == 0 {
+                // as wrk does, the first thread's first requests only show how many come at once
+                let mut first = wrk.program(0, 0)?;
+                wrk.at_once = first.fetch()?.len();
+            }
         }
-        let mut wrk = Wrk { script: Arc::new(script.clone()), main, threads: ready, place, at_once: 1 };
-        // as wrk does, the first thread's first requests only show how many come at once
-        let mut first = wrk.program(0, 0)?;
-        first.fetch()?;
-        wrk.at_once = first.waiting.len();
         if wrk.at_once > AT_ONCE_MAX {
             let why = format!("{} at once are too many; at most {AT_ONCE_MAX}", wrk.at_once);
             return Err(ScriptError::of_request(script, &why));
@@ -194,32 +196,38 @@ impl Wrk {
         }))
     }
 
+    /// A thread's share of the connections, as the drive gives it.
+    fn connections_of(&self, thread: usize) -> usize {
+        let (all, threads) = (self.place.connections, self.threads.len());
+        ((all + threads - 1 - thread) / threads).max(1)
+    }
+
     fn program(&self, thread: usize, target: u16) -> Result<WrkProgram, ScriptError> {
-        let Ready { lua, respond, shared } = &self.threads[thread];
+        let Ready { lua, host, shared } = &self.threads[thread];
         let script = &self.script;
-        let functions = || {
-            let globals = lua.globals();
-            let function = |name: &str| globals.get::<Option<Function>>(name);
-            Ok((function("request")?, function("response")?, function("delay")?))
+        let made = || {
+            let is_there = |name: &str| Ok::<_, mlua::Error>(lua.globals().get::<Value>(name)?.is_function());
+            let host = |name: &str| host.get::<Function>(name);
+            Ok(WrkProgram {
+                lua: lua.clone(),
+                script: Arc::clone(script),
+                shared: Arc::clone(shared),
+                ask: host("ask")?,
+                pause: is_there("delay")?.then(|| host("pause")).transpose()?,
+                respond: is_there("response")?.then(|| host("respond")).transpose()?,
+                is_same: !is_there("request")?,
+                last: None,
+                connections: self.connections_of(thread),
+                waiting: Vec::new(),
+                sessions: Vec::new(),
+                head: Vec::new(),
+                error: None,
+                base_path: self.place.base_path.clone(),
+                as_written: self.place.as_written,
+                target,
+            })
         };
-        let (request, response, delay) = functions().map_err(|error| ScriptError::new(script, &error))?;
-        Ok(WrkProgram {
-            lua: lua.clone(),
-            script: Arc::clone(script),
-            shared: Arc::clone(shared),
-            respond: respond.clone(),
-            last: None,
-            waiting: VecDeque::new(),
-            sessions: Vec::new(),
-            head: Vec::new(),
-            error: None,
-            base_path: self.place.base_path.clone(),
-            as_written: self.place.as_written,
-            request,
-            response,
-            delay,
-            target,
-        })
+        made().map_err(|error| ScriptError::new(script, &error))
     }
 
     /// Calls the script's `done`, if it has one. The exit status that it asks for by `os.exit`, if it does.
@@ -255,7 +263,7 @@ fn catch_exit(lua: &Lua) -> mlua::Result<()> {
 }
 
 /// A new state in which the script's file has run.
-fn state(script: &ScriptPlan, place: &Place) -> mlua::Result<(Lua, Function)> {
+fn state(script: &ScriptPlan, place: &Place) -> mlua::Result<(Lua, Table)> {
     // what wrk's scripts may use: all that comes with LuaJIT
     #[allow(
         unsafe_code,
@@ -269,7 +277,7 @@ fn state(script: &ScriptPlan, place: &Place) -> mlua::Result<(Lua, Function)> {
     let beside = folder.unwrap_or(Path::new(".")).display().to_string();
     let path: String = package.get("path")?;
     package.set("path", format!("{beside}/?.lua;{beside}/?/init.lua;{path}"))?;
-    let (wrk, respond): (Table, Function) = lua.load(PRELUDE).set_name("@wrk.lua").eval()?;
+    let (wrk, host): (Table, Table) = lua.load(PRELUDE).set_name("@wrk.lua").eval()?;
     lua.globals().set("wrk", &wrk)?;
     let loaded: Table = package.get("loaded")?;
     loaded.set("wrk", &wrk)?;
@@ -287,7 +295,7 @@ fn state(script: &ScriptPlan, place: &Place) -> mlua::Result<(Lua, Function)> {
         lua.load(PRINTS_TO_STDERR).exec()?;
     }
     load(&lua, script)?.call::<()>(())?;
-    Ok((lua, respond))
+    Ok((lua, host))
 }
 
 fn wrk_of(lua: &Lua) -> mlua::Result<Table> {
@@ -316,15 +324,20 @@ struct WrkProgram {
     lua: Lua,
     script: Arc<ScriptPlan>,
     shared: Arc<Shared>,
-    request: Option<Function>,
-    response: Option<Function>,
-    delay: Option<Function>,
-    /// Hands an answer to `response`.
-    respond: Function,
+    /// Calls `request`.
+    ask: Function,
+    /// Calls `delay`, if there is one.
+    pause: Option<Function>,
+    /// Hands an answer to `response`, if there is one.
+    respond: Option<Function>,
+    /// Whether there is no `request`: what is sent stays the same.
+    is_same: bool,
     /// The text that came last, and the requests in it: equal texts are one value in LuaJIT.
     last: Option<(mlua::String, Vec<Arc<[u8]>>)>,
-    /// What `request` has returned and no session has sent.
-    waiting: VecDeque<Arc<[u8]>>,
+    /// Connections of the thread: several sessions share each, where several requests are made at once.
+    connections: usize,
+    /// What `request` has returned and no session has sent, by sessions that share a connection.
+    waiting: Vec<VecDeque<Arc<[u8]>>>,
     sessions: Vec<Doing>,
     /// Room for the headers of an answer.
     head: Vec<u8>,
@@ -337,18 +350,12 @@ struct WrkProgram {
 
 impl WrkProgram {
     /// Asks the script for requests.
-    fn fetch(&mut self) -> Result<(), ScriptError> {
+    fn fetch(&mut self) -> Result<Vec<Arc<[u8]>>, ScriptError> {
         let script = &self.script;
-        let failed = |error: mlua::Error| ScriptError::new(script, &error);
-        let made: Value = match (&self.request, &self.last) {
-            (Some(request), _) => request.call(()).map_err(failed)?,
-            // nothing but `request` changes what is sent
-            (None, Some((text, _))) => Value::String(text.clone()),
-            // made by `wrk.init`, unless the script put another in its place
-            (None, None) => {
-                wrk_of(&self.lua).and_then(|wrk| wrk.get::<Function>("request")?.call(())).map_err(failed)?
-            }
-        };
+        if let (true, Some((_, requests))) = (self.is_same, &self.last) {
+            return Ok(requests.clone());
+        }
+        let made: Value = self.ask.call(()).map_err(|error| ScriptError::new(script, &error))?;
         let Value::String(text) = made else {
             let why = format!("it is a value of type {}", made.type_name());
             return Err(ScriptError::of_request(script, &why));
@@ -356,23 +363,28 @@ impl WrkProgram {
         if let Some((last, requests)) = &self.last
             && last.to_pointer() == text.to_pointer()
         {
-            self.waiting.extend(requests.iter().cloned());
-            return Ok(());
+            return Ok(requests.clone());
         }
         let requests = {
             let text = text.as_bytes();
             let requests = raw::split(&text).map_err(|why| ScriptError::of_request(script, &why))?;
             requests.into_iter().map(Arc::from).collect::<Vec<_>>()
         };
-        self.waiting.extend(requests.iter().cloned());
-        self.last = Some((text, requests));
-        Ok(())
+        self.last = Some((text, requests.clone()));
+        Ok(requests)
     }
 
     fn delayed(&self) -> Result<Duration, ScriptError> {
-        let Some(delay) = &self.delay else { return Ok(Duration::ZERO) };
+        let Some(delay) = &self.pause else { return Ok(Duration::ZERO) };
         let delay: Value = delay.call(()).map_err(|error| ScriptError::new(&self.script, &error))?;
-        let pause = delay.as_f64().map(|delay| Duration::try_from_secs_f64(delay.max(0.0) / 1e3));
+        // wrk takes what is none for 0
+        let delay = if delay.is_nil() { Value::Integer(0) } else { delay };
+        let pause = self
+            .lua
+            .coerce_number(delay.clone())
+            .ok()
+            .flatten()
+            .map(|delay| Duration::try_from_secs_f64(delay.max(0.0) / 1e3));
         let told = delay.to_string().unwrap_or_default();
         let wrong = || {
             ScriptError(format!("{}: `delay` returns {told}, not a number of milliseconds", self.script.file))
@@ -380,21 +392,27 @@ impl WrkProgram {
         pause.and_then(Result::ok).ok_or_else(wrong)
     }
 
-    fn made(&self, written: Arc<[u8]>) -> ProgramRequest {
+    fn made(&self, written: &Arc<[u8]>) -> Result<ProgramRequest, ScriptError> {
         let (label, timeout, target) = (self.script.label, self.script.timeout, self.target);
-        let status_only = self.response.is_none();
+        let status_only = self.respond.is_none();
         let request = ProgramRequest { label, timeout, target, status_only, ..ProgramRequest::default() };
         if self.as_written {
-            return ProgramRequest { written: Some(written), ..request };
+            return Ok(ProgramRequest { written: Some(Arc::clone(written)), ..request });
         }
-        let raw::Parts { method, path, headers, body } = raw::parts(&written);
-        let path = path.strip_prefix(&self.base_path).map_or_else(|| path.clone(), str::to_owned);
-        let path = if path.starts_with('/') { path } else { format!("/{path}") };
-        ProgramRequest { method, path, headers, body, ..request }
+        let wrong = |why: String| ScriptError::of_request(&self.script, &why);
+        let raw::Parts { method, path, headers, body } = raw::parts(written).map_err(wrong)?;
+        // the driver puts the base path in front
+        let below = path.strip_prefix(&self.base_path);
+        let Some(below) = below.filter(|below| below.is_empty() || below.starts_with(['/', '?'])) else {
+            let why = format!("over HTTP/2 its path must lie below {}, and is {path}", self.base_path);
+            return Err(wrong(why));
+        };
+        let path = if below.starts_with('/') { below.to_owned() } else { format!("/{below}") };
+        Ok(ProgramRequest { method, path, headers, body, ..request })
     }
 
     fn respond(&mut self, answer: &AnswerView<'_>) -> mlua::Result<()> {
-        let Some(response) = &self.response else { return Ok(()) };
+        let Some(respond) = &self.respond else { return Ok(()) };
         let head = &mut self.head;
         head.clear();
         answer.each_header(&mut |name, value| {
@@ -403,7 +421,7 @@ impl WrkProgram {
             }
         });
         let (head, body) = (self.lua.create_string(&*head)?, self.lua.create_string(answer.body())?);
-        self.respond.call((response, answer.status(), head, body))
+        respond.call((answer.status(), head, body, !self.as_written))
     }
 
     fn step(&mut self, session: usize) -> Result<Next, ScriptError> {
@@ -413,19 +431,25 @@ impl WrkProgram {
         if self.sessions[session] == Doing::Asked {
             return Ok(Next::End);
         }
-        if self.sessions[session] == Doing::Begun && self.delay.is_some() && self.waiting.is_empty() {
+        let line = session % self.connections;
+        if self.waiting.len() <= line {
+            self.waiting.resize_with(line + 1, VecDeque::new);
+        }
+        let is_due = self.waiting[line].is_empty();
+        if is_due && self.sessions[session] == Doing::Begun && self.pause.is_some() {
             let delay = self.delayed()?;
             self.sessions[session] = Doing::Delayed;
             return Ok(Next::Think(delay));
         }
-        if self.waiting.is_empty() {
-            self.fetch()?;
+        if is_due {
+            let requests = self.fetch()?;
+            self.waiting[line].extend(requests);
         }
         self.sessions[session] = Doing::Asked;
-        Ok(match self.waiting.pop_front() {
-            Some(request) => Next::Request(self.made(request)),
-            None => Next::End,
-        })
+        match self.waiting[line].pop_front().map(|request| self.made(&request)) {
+            Some(made) => made.map(Next::Request),
+            None => Ok(Next::End),
+        }
     }
 }
 

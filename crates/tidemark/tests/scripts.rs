@@ -138,10 +138,11 @@ fn a_thread_that_stops_begins_nothing_more() {
 fn a_pause_is_in_no_response_time() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
-    let script = written(folder.path(), "function delay() return 100 end");
+    let script = written(folder.path(), "function delay() return 1000 end");
+    let begun = std::time::Instant::now();
     let url = server.url("/");
     let flags =
-        ["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-d", "2s", "--warm-up", "0s", "-q", "--json"];
+        ["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-n", "3", "--warm-up", "0s", "-q", "--json"];
     let output = run(folder.path(), &flags);
     let summary: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
@@ -311,4 +312,63 @@ fn requests_of_a_script_are_traced() {
     assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
     let trace = fs::read_to_string(folder.path().join("t.har")).unwrap();
     assert!(trace.contains("X-Number"), "{trace}");
+}
+
+#[test]
+fn requests_made_at_once_go_over_one_connection_in_their_order() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "local n = 0\nfunction request()\n  n = n + 1\n  return wrk.format('GET', '/a' .. n) .. wrk.format('GET', '/b' .. n)\nend";
+    let script = written(folder.path(), text);
+    let flags =
+        ["hit", &server.url("/"), "-s", &script, "-t", "1", "-c", "3", "-n", "240", "--warm-up", "0s", "-q"];
+    let output = run(folder.path(), &flags);
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
+    let (targets, connections) = (server.targets(), server.connections());
+    for connection in connections.iter().collect::<std::collections::BTreeSet<_>>() {
+        let own = targets.iter().zip(&connections).filter(|(_, of)| *of == connection);
+        let own: Vec<&String> = own.map(|(target, _)| target).collect();
+        for pair in own.chunks_exact(2) {
+            assert_eq!(pair[0].replace("/a", "/b"), *pair[1], "{own:?}");
+        }
+    }
+}
+
+#[test]
+fn functions_are_those_that_the_script_has_when_they_are_called() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "function request()\n  request = function() return wrk.format('GET', '/next') end\n  return wrk.format('GET', '/login')\nend\n\
+                function response() response = function() wrk.path = '/seen' end end\n\
+                function delay() delay = function() end return 1 end";
+    let script = written(folder.path(), text);
+    let flags =
+        ["hit", &server.url("/"), "-s", &script, "-t", "1", "-c", "1", "-n", "9", "--warm-up", "0s", "-q"];
+    let output = run(folder.path(), &flags);
+    assert!([0, 3].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(server.targets(), ["/next"; 9], "the first call only shows how many come at once");
+}
+
+#[test]
+fn a_run_at_a_rate_whose_script_stops_a_thread_is_no_pass() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [
+        "hit",
+        &server.url("/"),
+        "-s",
+        &script_of("stop"),
+        "-t",
+        "1",
+        "-r",
+        "400",
+        "-d",
+        "2s",
+        "--warm-up",
+        "0s",
+        "-q",
+    ];
+    let output = run(folder.path(), &flags);
+    let said = stdout(&output).replace('\n', " ");
+    assert!(code(&output) == 3 && said.contains("the script stopped 1"), "{said}");
 }

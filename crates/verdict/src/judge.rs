@@ -131,6 +131,15 @@ impl<'a> Judge<'a> {
         let mut findings = Findings { failed, invalid };
         self.not_all_sent(&mut findings);
         self.only_computed(&mut findings);
+        // fewer users are what such a script is for; what was due at a rate was never sent
+        if let Some((threads, first_us)) = self.evidence.script_stopped
+            && has_a_rate(&self.evidence.plan.load)
+        {
+            let first = duration_text(first_us as f64);
+            findings.invalid.push(ReasonKind::Incomplete.told(format!(
+                "incomplete: the script stopped {threads} driving threads, the first after {first}; what was due on them later is in no figure"
+            )));
+        }
         if let Some(why) = self.evidence.script_failed {
             findings.failed.insert(0, ReasonKind::Script.told(format!("the script failed: {why}")));
         }

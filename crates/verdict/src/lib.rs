@@ -119,6 +119,8 @@ pub struct Evidence<'a> {
     pub lost_intervals: u64,
     /// Why a driver broke off in the middle, where one did.
     pub broke_off: Option<&'a str>,
+    /// Driving threads that a script stopped, and when the first ended, microseconds since the run began.
+    pub script_stopped: Option<(usize, u64)>,
     /// Why a script of the scenario failed, where one did.
     pub script_failed: Option<&'a str>,
     /// What the ledger came to, where there is one.
@@ -143,6 +145,7 @@ impl<'a> Evidence<'a> {
             stopped: false,
             lost_intervals: 0,
             broke_off: None,
+            script_stopped: None,
             script_failed: None,
             ledger: None,
         }

@@ -149,6 +149,10 @@ impl Drive {
             }
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
+            if one.program_stopped {
+                let (threads, first_us) = end.script_stopped.unwrap_or((0, u64::MAX));
+                end.script_stopped = Some((threads + 1, first_us.min(one.ended_ns / 1_000)));
+            }
             end.script_failed = end.script_failed.or(one.program_failed);
             end.counters += &one.counters;
             end.lost_intervals += one.lost_intervals;
@@ -392,6 +396,9 @@ fn one_session(
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
         return Err(system("waiting for sockets")(error).into());
+    }
+    if let Some(reason) = end.program_failed {
+        return Err(OnceError::Program(reason));
     }
     match recorder.first_failure() {
         None if end.ended_ns >= end_ns => Err(OnceError::TooLong),

@@ -106,6 +106,8 @@ pub(crate) struct ThreadEnd {
     pub unfollowed: Vec<(usize, u64)>,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
+    /// Whether its program ended it.
+    pub program_stopped: bool,
     /// Why its program could not.
     pub program_failed: Option<String>,
 }
@@ -259,6 +261,7 @@ impl Thread<'_> {
                 .filter(|(_, count)| *count > 0)
                 .for_each(|(all, count)| all.push((request, count)));
         }
+        end.program_stopped = self.flow.is_stopped;
         end.program_failed = self.flow.program_failed.take();
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();

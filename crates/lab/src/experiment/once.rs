@@ -86,7 +86,9 @@ impl Experiment {
             let mut options = self.drive_options(&environment.system, &environment.others);
             if session.script.is_some() {
                 options.threads = 1;
-                Script::begin(&self.plan, &mut options, self.options.prints_to_stderr)?;
+                Script::begin(&self.plan, &mut options, self.options.prints_to_stderr, &|| {
+                    self.stop_request()
+                })?;
             }
             let options = DriveOptions { trace: tracing.clone(), ..options };
             let (plan, session, shared) = (Arc::clone(&self.plan), session.clone(), Arc::clone(&shared));
@@ -118,6 +120,7 @@ impl Experiment {
             match thread.join() {
                 Ok(Ok(_)) => {}
                 Ok(Err(OnceError::Request { .. })) => once.is_good = false,
+                Ok(Err(OnceError::Program(reason))) => return Err(LabError::Script(reason)),
                 Ok(Err(error)) => return Err(LabError::Measure(format!("session {name}: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -284,16 +284,17 @@ fn scripted(arguments: &HitArguments, script: &Path, target: &Target) -> Result<
     for (name, value) in &target.headers {
         headers.insert(name.as_str(), verbatim(value));
     }
+    let timeout = arguments.timeout.map(|time| Scalar::from(Time(time)));
+    let has_defaults = timeout.is_some() || !target.headers.is_empty();
     let session = Session {
         script: Some(verbatim(&file.display().to_string()).into()),
         args: arguments.script_args.iter().map(|word| Value::from(verbatim(word))).collect(),
         path: Some(verbatim(target.path()).into()),
         ..Session::default()
     };
-    let timeout = arguments.timeout.map(|time| Scalar::from(Time(time)));
     Ok(Steps {
         script: session,
-        defaults: Some(Defaults { headers, timeout, ..Defaults::default() }),
+        defaults: has_defaults.then(|| Defaults { headers, timeout, ..Defaults::default() }),
         ..Steps::default()
     })
 }
