@@ -697,6 +697,16 @@ fn entities_may_be_files_beside_the_plan() {
 }
 
 #[test]
+fn requests_of_very_many_parts_are_bounded() {
+    let header: String = (0..1_001).map(|n| format!("<http_header name=\"h{n}\" value=\"1\"/>")).collect();
+    assert_told(&format!("<request><http url=\"/\">{header}</http></request>"), "more than 1000 parts", true);
+    let fields: String = (0..2_000).map(|n| format!("&amp;f{n}=1")).collect();
+    let made =
+        steps(&format!("<request><http url=\"/\" method=\"POST\" contents=\"a=1{fields}\"/></request>"));
+    assert!(made.contains("body: a=1&f0=1&") && !made.contains("form:"), "{made}");
+}
+
+#[test]
 fn only_files_of_the_plans_folder_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let plans = folder.path().join("plans");
