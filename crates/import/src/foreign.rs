@@ -9,7 +9,8 @@ const LOOKED_AT: u64 = 64 << 10;
 /// Bytes of JSON that are its beginning.
 const JSON_BEGIN: usize = 400;
 
-/// What a file is, how its name ends, what it looks like, and the way out. The first that fits counts.
+/// What a file is, how its name ends, what it looks like, and the way out: of what is read elsewhere the command, with FILE
+/// in the place of its name. The first that fits counts.
 struct Kind {
     what: &'static str,
     ends: &'static [&'static str],
@@ -39,7 +40,10 @@ const RECORD: &str = "record what it sends as a HAR file (with a browser or a pr
 const INIT: &str = "make a scenario of it: tidemark init FILE -o my.yaml";
 
 /// Of plans that become scenarios.
-const IMPORT: &str = "make a scenario of it: tidemark import FILE -o my.yaml";
+const IMPORT: &str = "tidemark import FILE -o my.yaml";
+
+/// Of scripts that are run as they are.
+const SCRIPT: &str = "tidemark hit -s FILE URL, or name it in a scenario (docs/scripts.md)";
 
 /// A load tool whose plans are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +85,7 @@ fn text_of(mut begin: Vec<u8>) -> String {
 const TOOLS: &[Kind] = &[
     Kind { what: "a JMeter plan", ends: &["jmx"], looks: Looks::Xml(&["<jmeterTestPlan"]), way_out: IMPORT },
     Kind {
-        what: "a scenario of Tsung",
+        what: "a Tsung plan",
         ends: &[],
         looks: Looks::Xml(&["<tsung", "tsung-1.0.dtd"]),
         way_out: IMPORT,
@@ -121,7 +125,7 @@ const TOOLS: &[Kind] = &[
         looks: Looks::Line(&["from locust", "import locust"], &[""]),
         way_out: RECORD,
     },
-    Kind { what: "a wrk script", ends: &["lua"], looks: Looks::Line(&["wrk."], &["="]), way_out: RECORD },
+    Kind { what: "a wrk script", ends: &["lua"], looks: Looks::Line(&["wrk."], &["="]), way_out: SCRIPT },
     Kind {
         what: "a script of Artillery",
         ends: &[],
@@ -225,7 +229,11 @@ fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<St
     }
     let kind = kinds.find(|kind| kind.looks_so(&text) || kind.is_named(file))?;
     let Kind { what, way_out, .. } = kind;
-    Some(format!("{}: this is {what}, which is not read here; {way_out}", file.display()))
+    let file = file.display();
+    if way_out.starts_with("tidemark ") {
+        return Some(format!("{file} is {what}: {}", way_out.replacen("FILE", &file.to_string(), 1)));
+    }
+    Some(format!("{file}: this is {what}, which is not read here; {way_out}"))
 }
 
 impl Kind {
@@ -305,11 +313,7 @@ mod tests {
             ("t.js", "const a = 1;", "a script (of k6, say)"),
             ("t.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", "a JMeter plan"),
             ("plan", "<jmeterTestPlan>", "a JMeter plan"),
-            (
-                "t.xml",
-                "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">",
-                "a scenario of Tsung",
-            ),
+            ("t.xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">", "a Tsung plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<a/>", "an XML document"),
             ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a Postman collection"),
             ("T.scala", "class T extends Simulation", "a Gatling simulation"),
@@ -322,7 +326,25 @@ mod tests {
             ("t.json", "{\"swagger\": \"2.0\"}", "an OpenAPI document"),
         ] {
             let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
-            assert!(told.contains(&format!("this is {what}, which is not read here; ")), "{told}");
+            let is_read = ["a wrk script", "a JMeter plan", "a Tsung plan"].contains(&what);
+            let says = if is_read {
+                format!("{name} is {what}: tidemark ")
+            } else {
+                format!("this is {what}, which is not read here; ")
+            };
+            assert!(told.contains(&says), "{told}");
+        }
+        for (name, text, what) in [
+            (
+                "t.lua",
+                "",
+                " is a wrk script: tidemark hit -s FILE URL, or name it in a scenario (docs/scripts.md)",
+            ),
+            ("p.jmx", "", " is a JMeter plan: tidemark import FILE -o my.yaml"),
+            ("p.xml", "<tsung>", " is a Tsung plan: tidemark import FILE -o my.yaml"),
+        ] {
+            let file = folder.path().join(name).display().to_string();
+            assert_eq!(says(name, text), Some(format!("{file}{}", what.replace("FILE", &file))));
         }
         for text in [
             "{\"openapi\": \"3.0.0\", \"a\": \"<?xml version=1?> import x from 'k6'\"}",

@@ -1,6 +1,6 @@
 //! Files and command lines of other tools become requests and scenarios.
 //!
-//! [`scenario`] makes a scenario of a URL, an OpenAPI document or a HAR recording. [`list()`] reads a file of requests:
+//! [`scenario`] makes a scenario of a URL, an OpenAPI document or a HAR recording, [`plan`] of a plan of JMeter or Tsung. [`list()`] reads a file of requests:
 //! URLs, vegeta's targets, command lines of curl. [`curl`] reads one such command line, and [`shell`] its quotes.
 //! What is read comes from elsewhere: it is bounded, nothing in it becomes a hole of the scenario, and secrets become
 //! settings.
@@ -35,7 +35,7 @@ mod xml;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -150,10 +150,22 @@ pub fn scenario_of(file: &Path, text: &str, hosts: &[String]) -> Result<Imported
 /// # Errors
 /// Where it is no plan, or nothing in it can be sent, with the place.
 pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Result<Imported, ImportError> {
-    let text = read(file)?;
+    plan_of(file, &read(file)?, properties, beside)
+}
+
+/// The same of a plan's text; `file` is what messages call it, and where the files lie that it names.
+///
+/// # Errors
+/// As of [`plan`].
+pub fn plan_of(
+    file: &Path,
+    text: &str,
+    properties: &[(String, String)],
+    beside: &Path,
+) -> Result<Imported, ImportError> {
     let name = file.display().to_string();
     let folder = folder_of(file);
-    let Some(tool) = foreign::plan_of(&text) else {
+    let Some(tool) = foreign::plan_of(text) else {
         return Err(ImportError::new(format!(
             "{name}: this is not a plan of JMeter or Tsung; a HAR file or an OpenAPI document is read by: tidemark init"
         )));
@@ -162,7 +174,7 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
     match tool {
         foreign::Tool::JMeter => jmeter::scenario(&jmeter::Plan {
             name: &name,
-            text: &text,
+            text,
             folder: &folder,
             prefix: &prefix,
             properties,
@@ -171,7 +183,7 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
             Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")))
         }
         foreign::Tool::Tsung => {
-            tsung::scenario(&tsung::Plan { name: &name, text: &text, folder: &folder, prefix: &prefix })
+            tsung::scenario(&tsung::Plan { name: &name, text, folder: &folder, prefix: &prefix })
         }
     }
 }
@@ -192,14 +204,11 @@ fn folder_of(file: &Path) -> PathBuf {
 /// What stands before the name of a file in one folder where it is named from another.
 fn prefix(folder: &Path, from: &Path) -> String {
     let whole = |path: &Path| path.canonicalize().ok();
-    match (whole(folder), whole(from)) {
-        (Some(folder), Some(from)) if folder == from => String::new(),
-        (Some(folder), Some(from)) => match folder.strip_prefix(&from) {
-            Ok(below) => format!("{}/", below.display()),
-            Err(_) => format!("{}/", folder.display()),
-        },
-        _ => String::new(),
-    }
+    let (Some(folder), Some(from)) = (whole(folder), whole(from)) else { return String::new() };
+    let common = folder.components().zip(from.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(folder.components().skip(common)).collect();
+    if path.as_os_str().is_empty() { String::new() } else { format!("{}/", path.display()) }
 }
 
 /// A document with the files beside it that it refers to.

@@ -1210,3 +1210,21 @@ fn secret_parameters_become_settings() {
     let made = openapi::scenario("x.json", &both).unwrap();
     assert_eq!(made.secrets().len(), 2, "{}", checked(&made));
 }
+
+#[test]
+fn files_of_a_plan_are_named_from_where_the_scenario_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(of("plans/a")).unwrap();
+    std::fs::create_dir_all(of("mine/b")).unwrap();
+    for (plans, beside, says) in [
+        ("plans", "plans", ""),
+        ("plans", "", "plans/"),
+        ("plans/a", "plans", "a/"),
+        ("", "mine", "../"),
+        ("plans/a", "mine/b", "../../plans/a/"),
+        ("none", "mine", ""),
+    ] {
+        assert_eq!(prefix(&of(plans), &of(beside)), says, "{plans} from {beside}");
+    }
+}

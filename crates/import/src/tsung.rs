@@ -19,7 +19,7 @@ mod text;
 mod websocket;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
@@ -65,14 +65,9 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     if has_marks(plan.text) {
         return Err(cannot("it has characters for private use (U+F0000 to U+FFFFF): remove them".into()));
     }
-    let open = |name: &str| {
-        let beside = |path: &Path| path.canonicalize().ok();
-        let path = beside(&plan.folder.join(name));
-        // a plan of somebody else's must not read what it likes
-        match path.filter(|path| beside(plan.folder).is_some_and(|folder| path.starts_with(folder))) {
-            Some(path) => crate::read(&path).map_err(|error| error.to_string()),
-            None => Err(format!("{name:?} is not a file beside the plan")),
-        }
+    let open = |name: &str| match beside(plan.folder, name) {
+        Some(path) => crate::read(&plan.folder.join(path)).map_err(|error| error.to_string()),
+        None => Err(format!("{name:?} is not a file beside the plan")),
     };
     let root = xml::parse_with(plan.text, &open).map_err(cannot)?;
     if root.name != "tsung" {
@@ -352,7 +347,10 @@ impl<'p> Making<'p> {
                     self.tell(element, format!("dropped {:?}, a mark that has no end", shown(rest)), false);
                 }
                 Piece::Variable(name) if state.is_set(name) => {
-                    let expression = self.variable(name);
+                    let mut expression = self.variable(name);
+                    if state.is_unsure(name) {
+                        expression = format!("default({expression}, 'undefined')");
+                    }
                     out.push_hole(Hole { expression, is_plain: state.is_plain(name) });
                 }
                 Piece::Variable(name) => {
@@ -496,20 +494,18 @@ fn nested(steps: Vec<Step>) -> Value {
 }
 
 /// A file that the plan names, as the scenario names it, and its text: in the plan's folder, under its whole name or its
-/// last one, or where Tsung would look, from where one is.
+/// last one.
 fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
     let Plan { folder, prefix, .. } = making.file;
-    let last = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
-    let is_absolute = Path::new(name).is_absolute();
-    let beside = |name: &str| (folder.join(name), format!("{prefix}{name}"));
-    let places = [
-        if is_absolute { (name.into(), name.to_owned()) } else { beside(name) },
-        beside(last),
-        (
-            name.into(),
-            Path::new(name).canonicalize().map(|path| path.display().to_string()).unwrap_or_default(),
-        ),
-    ];
-    let (path, ours) = places.into_iter().find(|(path, _)| path.is_file())?;
-    crate::read(&path).ok().map(|text| (ours, text))
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let path = beside(folder, name).or_else(|| beside(folder, last))?;
+    let text = crate::read(&folder.join(&path)).ok()?;
+    Some((format!("{prefix}{}", path.display()), text))
+}
+
+/// The path of a file within a folder or below. A plan of somebody else's must not read what it likes.
+fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let path = folder.join(name).canonicalize().ok()?;
+    path.strip_prefix(&folder).ok().filter(|_| path.is_file()).map(Path::to_owned)
 }

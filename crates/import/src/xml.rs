@@ -16,6 +16,8 @@ use dtd::{Dtd, Entity};
 const DEPTH_MAX: usize = 200;
 /// Most elements of a document.
 const ELEMENTS_MAX: usize = 1_000_000;
+/// Most attributes of an element, which are compared with each other.
+const ATTRIBUTES_MAX: usize = 1_000;
 /// Most bytes that entities become, all together.
 const EXPANDED_BYTES_MAX: usize = 1 << 20;
 /// Most references to entities: one that is empty has a bound, too.
@@ -166,6 +168,9 @@ impl Tree<'_> {
         let mut attributes = Vec::new();
         for attribute in tag.attributes() {
             let attribute = attribute.map_err(|error| error.to_string())?;
+            if attributes.len() == ATTRIBUTES_MAX {
+                return Err(format!("more than {ATTRIBUTES_MAX} attributes of an element"));
+            }
             let mut value = String::new();
             self.value(&attribute.value, depth, &mut value)?;
             attributes.push((attribute.key.as_ref().to_owned(), value));

@@ -68,7 +68,7 @@ pub enum Verb {
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
     Init(InitArguments),
-    /// Make a scenario of another load tool's plan (JMeter), and tell what it has no counterpart for
+    /// Make a scenario of a JMeter or Tsung plan; report what cannot be taken over
     Import(ImportArguments),
     /// Show a run again, or what JMeter measured
     Report(ReportArguments),
@@ -131,7 +131,7 @@ Examples:
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
-    /// A scenario file, the name of a shipped scenario, or a JMeter plan
+    /// A scenario file, the name of a shipped scenario, or a JMeter or Tsung plan
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)

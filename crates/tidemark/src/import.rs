@@ -18,8 +18,9 @@ const TOLD_MAX: usize = 100;
 /// `tidemark import`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Thread groups become sessions with their load, samplers requests. What has no counterpart is told with its line and what it \
-would have done; docs/import.md says what becomes of what. Passwords and tokens become settings.
+JMeter's thread groups become sessions with their load, samplers requests. Tsung's sessions stay sessions, its phases become a \
+load whose users arrive at random. What cannot be taken over is listed with its line and what it would have done; \
+docs/import.md says what becomes of what. Passwords and tokens become settings.
 
 Exit status: 0 the scenario is written, 2 it cannot be made, or --strict and something was left out.
 
@@ -52,20 +53,16 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
     }
     let folder = out.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
+    if let Some(file) = out.filter(|_| !folder.is_dir()) {
+        return Err(init::no_folder(file));
+    }
     let made = tidemark_import::plan(&arguments.file, &arguments.properties, folder)?;
     let name = arguments.file.display().to_string();
     let text = made.checked_in(folder).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     tell(&name, &made);
     if arguments.strict && !made.left_out.is_empty() {
         let count = made.left_out.len();
-        return Err(Failure::usage(format!(
-            "{name}: --strict, and {}; nothing is written",
-            if count == 1 {
-                "one part was left out".to_owned()
-            } else {
-                format!("{count} parts were left out")
-            }
-        )));
+        return Err(Failure::usage(format!("{name}: --strict, and {count} left out; nothing is written")));
     }
     match out {
         Some(file) => init::save(file, &text)?,
@@ -101,14 +98,9 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
     let missing = made.left_out.iter().filter(|left| left.is_request).count();
     if missing > 0 {
         return Err(Failure::usage(format!(
-            "{0}: {1} without which it would not send what the plan sends (marked with !); make a scenario of it, look at it, and run that: \
-             tidemark import {0} -o my.yaml",
-            arguments.scenario,
-            if missing == 1 {
-                "a part was left out".to_owned()
-            } else {
-                format!("{missing} parts were left out")
-            }
+            "{0}: {missing} left out without which it would not send what the plan sends (marked with !); make a scenario of it, look at it, \
+             and run that: tidemark import {0} -o my.yaml",
+            arguments.scenario
         )));
     }
     // secrets that stand in the plan are in its scenario no more
@@ -124,7 +116,9 @@ fn tell(name: &str, made: &Imported) {
         let mark = if left.is_request { "! " } else { "  " };
         format!("{mark}{name}: {left}")
     };
-    let mut lines: Vec<String> = made.left_out.iter().take(TOLD_MAX).map(line).collect();
+    // what keeps the plan from being driven comes first
+    let (missing, other): (Vec<_>, Vec<_>) = made.left_out.iter().partition(|left| left.is_request);
+    let mut lines: Vec<String> = missing.into_iter().chain(other).take(TOLD_MAX).map(line).collect();
     let more = made.left_out.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         lines.push(format!("  and {more} more"));

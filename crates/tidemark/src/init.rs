@@ -61,15 +61,12 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
 
 /// A file that was there stays as it is.
 pub fn save(file: &Path, text: &str) -> Result<(), Failure> {
-    let mut made = OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error
-        .kind()
-    {
-        io::ErrorKind::AlreadyExists => is_there(file),
-        io::ErrorKind::NotFound => {
-            Failure::usage(format!("cannot write {}: there is no such folder; make it first", file.display()))
-        }
-        _ => Failure::unwritable(format!("cannot write {}: {error}", file.display())),
-    })?;
+    let mut made =
+        OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => is_there(file),
+            io::ErrorKind::NotFound => no_folder(file),
+            _ => Failure::unwritable(format!("cannot write {}: {error}", file.display())),
+        })?;
     if let Err(error) = made.write_all(text.as_bytes()) {
         // half a scenario is of no use
         let _ = fs::remove_file(file);
@@ -80,6 +77,10 @@ pub fn save(file: &Path, text: &str) -> Result<(), Failure> {
         file.display()
     ));
     Ok(())
+}
+
+pub fn no_folder(file: &Path) -> Failure {
+    Failure::usage(format!("cannot write {}: there is no such folder; make it first", file.display()))
 }
 
 pub fn is_there(file: &Path) -> Failure {

@@ -321,7 +321,7 @@ fn what_is_missing_is_told_and_not_driven() {
     assert_refused(
         folder.path(),
         &["import", "plan.jmx", "--strict", "-o", "my.yaml"],
-        "one part was left out; nothing is written",
+        "1 left out; nothing is written",
     );
     assert!(!folder.path().join("my.yaml").exists());
     let made = run(folder.path(), &["import", "plan.jmx"]);
@@ -337,7 +337,7 @@ fn what_is_missing_is_told_and_not_driven() {
     let done = run(folder.path(), &["run", "plan.jmx", "-J", &port, "--once"]);
     assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
     assert!(stderr(&done).contains("would have held 5 threads back"), "{}", stderr(&done));
-    assert_refused(folder.path(), &["import", "plan.jmx", "--strict"], "one part was left out");
+    assert_refused(folder.path(), &["import", "plan.jmx", "--strict"], "1 left out");
 }
 
 #[test]
@@ -350,6 +350,8 @@ fn wrong_use_is_refused_with_a_way_out() {
         "sessions: {a: {steps: [{GET: /}]}}\nsystem: {url: \"http://127.0.0.1:1\"}\nload: {users: 1, hold: 1s}\n",
     );
     write("broken.jmx", "<jmeterTestPlan>\n<hashTree>\n</wrong>");
+    write("plan.xml", "<tsung/>");
+    write("t.lua", "wrk.method = 'POST'");
     write("empty.jmx", "<jmeterTestPlan><hashTree/></jmeterTestPlan>");
     for (arguments, says) in [
         (vec!["import"], "FILE"),
@@ -360,7 +362,14 @@ fn wrong_use_is_refused_with_a_way_out() {
         (vec!["import", "empty.jmx"], "there is nothing in it that can be sent here"),
         (vec!["run", "empty.jmx"], "there is nothing in it that can be sent here"),
         (vec!["run", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
-        (vec!["check", "empty.jmx"], "tidemark import FILE -o my.yaml"),
+        (vec!["check", "empty.jmx"], "empty.jmx is a JMeter plan: tidemark import empty.jmx -o my.yaml"),
+        (vec!["limit", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
+        (vec!["init", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
+        (vec!["run", "t.lua"], "t.lua is a wrk script: tidemark hit -s t.lua URL, or name it in a scenario"),
+        (
+            vec!["import", "empty.jmx", "-o", "nodir/my.yaml"],
+            "cannot write nodir/my.yaml: there is no such folder",
+        ),
     ] {
         assert_refused(folder.path(), &arguments, says);
     }

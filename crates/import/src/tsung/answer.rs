@@ -325,7 +325,7 @@ impl Making<'_> {
 
     /// What decides which steps follow. Of an answer that fails nothing is kept, so that no status may fail it.
     fn decision(&mut self, test: Test, is_match: bool, answer: &mut Answer) -> String {
-        if is_match && answer.check.get("status").is_none() {
+        if answer.check.get("status").is_none() {
             answer.check.insert("status", "100-599");
         }
         let found = self.found(test, answer);

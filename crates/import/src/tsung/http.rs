@@ -29,6 +29,10 @@ const OWN_HEADERS: [&str; 6] =
 const DEPTH_MAX: usize = 16;
 /// Largest body that stands in the scenario, bytes.
 const BODY_BYTES_MAX: usize = 256 << 10;
+/// Most parts of a request: headers, cookies, variables and matches.
+const PARTS_MAX: usize = 1_000;
+/// Most fields of a form or members of JSON that are written as such.
+const FIELDS_MAX: usize = 1_000;
 /// Protocols that are not spoken here, by the name of their element.
 const OTHERS: [&str; 9] = ["jabber", "raw", "mysql", "ldap", "fs", "shell", "job", "amqp", "mqtt"];
 
@@ -60,6 +64,10 @@ impl Making<'_> {
         }
         if self.requests >= REQUESTS_MAX {
             self.tell(element, format!("been sent: it is beyond {REQUESTS_MAX} requests"), true);
+            return Vec::new();
+        }
+        if std::iter::once(element).chain(&element.children).any(|of| of.children.len() > PARTS_MAX) {
+            self.tell(element, format!("been sent: it has more than {PARTS_MAX} parts"), true);
             return Vec::new();
         }
         self.bytes += size(element);
@@ -407,6 +415,9 @@ impl Making<'_> {
 
     /// Fields of a form, where they are sent just so.
     fn form(&mut self, text: &Text) -> Option<Map> {
+        if text.marked.matches('&').count() >= FIELDS_MAX {
+            return None;
+        }
         let mut form = Map::new();
         for pair in text.marked.split('&') {
             let (name, value) = pair.split_once('=')?;
@@ -483,6 +494,9 @@ fn parsed(text: &str) -> Option<Json> {
             Json::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
             _ => 1,
         }
+    }
+    if text.matches(':').count() > FIELDS_MAX {
+        return None;
     }
     let value: Json = serde_json::from_str(text).ok()?;
     // a number with more digits than it can keep, or a key that is there twice, is sent as it is

@@ -48,7 +48,7 @@ impl Making<'_> {
         for child in loads.iter().flat_map(|load| &load.children) {
             match child.name.as_str() {
                 "arrivalphase" => phases.extend(self.arrivals(child, kinds)),
-                "user" => self.user(child, kinds),
+                "user" => self.user(child),
                 _ => self.unknown(child, false),
             }
         }
@@ -148,21 +148,16 @@ impl Making<'_> {
         }
     }
 
-    fn user(&mut self, user: &Element, kinds: &[Chosen]) {
+    fn user(&mut self, user: &Element) {
         self.known(user, &["start_time", "unit", "session"]);
         let session = user.attribute("session").unwrap_or_default();
         let at = user.attribute("start_time").unwrap_or("0");
         let unit = user.attribute("unit").unwrap_or("second");
-        let is_same = |name: &str| match session.strip_suffix('*') {
-            Some(begin) => name.starts_with(begin),
-            None => name == session,
-        };
-        // one that arrives anyway is missing once; one that does not is missing at all
-        let arrives = kinds.iter().any(|kind| is_same(&kind.theirs) && kind.share > 0.0);
+        let (session, at, unit) = (shown(session), shown(at), shown(unit));
         self.tell(
             user,
             format!("begun one session {session:?} at {at} {unit}, beside those that arrive"),
-            !arrives,
+            true,
         );
     }
 

@@ -81,7 +81,7 @@ impl Making<'_> {
                     let would = format!(
                         "been driven by a share of the sessions (weight {weight}): all go to the first server",
                     );
-                    self.tell(child, would, false);
+                    self.tell(child, would, true);
                 }
                 Some((server, is_v6)) if !server.host.is_empty() => {
                     (self.server, self.is_v6) = (Some(server), is_v6);

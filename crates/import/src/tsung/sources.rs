@@ -290,7 +290,7 @@ impl Making<'_> {
     /// The path of a file, and how many cells a line has; none where it cannot be read here as Tsung does.
     fn shape(&mut self, element: &Element, value: &str, delimiter: &str) -> Option<(String, usize)> {
         let Some((path, text)) = read_file(self, value) else {
-            self.tell(element, format!("read {:?}, which is not there", shown(value)), true);
+            self.tell(element, format!("read {:?}, which is not in the plan's folder", shown(value)), true);
             return None;
         };
         let mut characters = delimiter.chars();
@@ -344,7 +344,7 @@ impl Making<'_> {
         let Some((path, text)) = read_file(self, file) else {
             self.tell(
                 element,
-                format!("sent what is in {:?}, which cannot be read as text", shown(file)),
+                format!("sent what is in {:?}, which is no text file in the plan's folder", shown(file)),
                 true,
             );
             return None;

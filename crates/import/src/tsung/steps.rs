@@ -1,6 +1,6 @@
 //! What a user does, in order: requests, pauses, loops, conditions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tidemark_scenario::source::{Map, Step, Think, Value, verbatim};
@@ -53,8 +53,12 @@ pub(super) struct State {
     pub(super) base: Option<Server>,
     /// Variables that are set so far, as Tsung calls them.
     variables: HashMap<String, Variable>,
+    /// Those of them that only steps set which may not be done.
+    unsure: HashSet<String>,
+    /// Those that had no sure value before they were set, in order.
+    began: Vec<String>,
     /// Those that a `foreach` goes over.
-    lists: Vec<String>,
+    lists: HashSet<String>,
     depth: usize,
     groups: usize,
     /// Where a WebSocket is open, if one is.
@@ -65,18 +69,36 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(session: &Element, base: Option<Server>) -> State {
-        let mut lists = Vec::new();
+        let mut lists = HashSet::new();
         lists_of(session, &mut lists);
         let variables = HashMap::from([("tsung_userid".to_owned(), Variable::Plain)]);
-        State { base, variables, lists, depth: 0, groups: 0, open: None, is_kept: false }
+        State {
+            base,
+            variables,
+            unsure: HashSet::new(),
+            began: Vec::new(),
+            lists,
+            depth: 0,
+            groups: 0,
+            open: None,
+            is_kept: false,
+        }
     }
 
     pub(super) fn set(&mut self, name: &str, kind: Variable) {
-        self.variables.insert(name.to_owned(), kind);
+        let is_known = self.variables.insert(name.to_owned(), kind).is_some();
+        if self.unsure.remove(name) || !is_known {
+            self.began.push(name.to_owned());
+        }
     }
 
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.variables.contains_key(name)
+    }
+
+    /// Whether it is set only by steps that may not have been done.
+    pub(super) fn is_unsure(&self, name: &str) -> bool {
+        self.unsure.contains(name)
     }
 
     pub(super) fn is_plain(&self, name: &str) -> bool {
@@ -85,7 +107,7 @@ impl State {
 
     /// Whether a `foreach` goes through it.
     pub(super) fn is_gone_through(&self, name: &str) -> bool {
-        self.lists.iter().any(|known| known == name)
+        self.lists.contains(name)
     }
 
     fn is_list(&self, name: &str) -> bool {
@@ -93,7 +115,7 @@ impl State {
     }
 }
 
-fn lists_of(element: &Element, lists: &mut Vec<String>) {
+fn lists_of(element: &Element, lists: &mut HashSet<String>) {
     if element.name == "foreach" {
         lists.extend(element.attribute("in").map(|name| name.trim().to_owned()));
     }
@@ -337,14 +359,33 @@ impl Making<'_> {
         Some((variable.clone(), format!("{variable} {sign} {value}")))
     }
 
+    /// Steps that may not be done: a variable that only they set may have no value behind them.
+    fn perhaps(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
+        let before = state.began.len();
+        let steps = self.inner(element, &element.children, state);
+        state.unsure.extend(state.began[before..].iter().cloned());
+        steps
+    }
+
     fn condition(&mut self, element: &Element, state: &mut State) -> Vec<Step> {
         let test = self.test(element, state);
-        let inner = self.inner(element, &element.children, state);
+        let of = element.attribute("var").unwrap_or_default();
+        let is_unsure = state.is_unsure(of.split('[').next().unwrap_or_default().trim());
+        let inner = if test.is_some() {
+            self.perhaps(element, state)
+        } else {
+            self.inner(element, &element.children, state)
+        };
         if inner.is_empty() {
             return inner;
         }
         match test {
-            Some((_, condition)) => {
+            Some((variable, condition)) => {
+                // without a value Tsung does the steps
+                let condition = match is_unsure {
+                    true => format!("not exists({variable}) or {condition}"),
+                    false => condition,
+                };
                 let when = Value::from(format!("${{{condition}}}"));
                 vec![Step::Other(Map::from([("when", when), ("steps", nested(inner))]))]
             }
@@ -368,7 +409,11 @@ impl Making<'_> {
         let is_list = state.is_list(&list);
         state.set(&item, Variable::Any);
         let variable = self.variable(&item);
-        let mut inner = self.inner(element, &element.children, state);
+        let mut inner = if is_list {
+            self.perhaps(element, state)
+        } else {
+            self.inner(element, &element.children, state)
+        };
         if inner.is_empty() {
             return vec![set(&variable, format!("${{{}}}", self.variable(&list)))];
         }

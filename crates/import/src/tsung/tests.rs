@@ -395,6 +395,7 @@ fn what_is_looked_for_is_checked_or_decides() {
   check: {status: 200, header: {x-a: {matches: b.*}}}
 - GET: /c
   extract: {found_2: {regex: in, when missing: clear}}
+  check: {status: 100-599}
 - when: ${not exists(found_2)}
   steps:
     - measure: {match_stop: {counter: 1}}
@@ -425,6 +426,23 @@ fn what_is_looked_for_is_checked_or_decides() {
         false,
     );
     assert_told("<request><match>(?!x)y</match><http url=\"/\"/></request>", "no counterpart", false);
+}
+
+#[test]
+fn what_a_step_sets_that_may_not_be_done_is_undefined_behind_it() {
+    let made = steps(
+        "<request><dyn_variable name=\"c\" re=\"(h)\"/><http url=\"/\"/></request>\
+         <if var=\"c\" eq=\"z\"><request><dyn_variable name=\"x\" re=\"(e)\"/><http url=\"/in\"/></request>\
+         <request subst=\"true\"><http url=\"/in/%%_x%%\"/></request></if>\
+         <request subst=\"true\"><http url=\"/use/%%_x%%/%%_c%%\"/></request>\
+         <if var=\"x\" eq=\"z\"><request><http url=\"/perhaps\"/></request></if>\
+         <request><dyn_variable name=\"x\" re=\"(o)\"/><http url=\"/\"/></request>\
+         <request subst=\"true\"><http url=\"/last/%%_x%%\"/></request>",
+    );
+    assert!(made.contains("- GET: /in/${path(x)}\n"), "{made}");
+    assert!(made.contains("- GET: /use/${path(default(x, 'undefined'))}/${path(c)}\n"), "{made}");
+    assert!(made.contains("- when: ${not exists(x) or x == 'z'}\n  steps:\n    - GET: /perhaps\n"), "{made}");
+    assert!(made.contains("- GET: /last/${path(x)}\n"), "{made}");
 }
 
 #[test]
@@ -467,7 +485,7 @@ fn files_become_feeders() {
     assert!(yaml.contains("- set: {e: \"${concat(db_1, db_2, db_3)}\"}"), "{yaml}");
     for (id, says) in [
         ("odd", "another number of cells in line 2"),
-        ("none", "which is not there"),
+        ("none", "which is not in the plan's folder"),
         ("who", "of which no option tells"),
     ] {
         let (yaml, told) = of(&file(id, "", &["a"]));
@@ -501,7 +519,8 @@ fn servers_are_driven_where_requests_go() {
         ));
     assert!(
         yaml.contains("url: http://127.0.0.1:8080\n")
-            && told[0].to_string().contains("<server second>: would have been driven by a share"),
+            && told[0].to_string().contains("<server second>: would have been driven by a share")
+            && told[0].is_request,
         "{told:?}"
     );
     let (yaml, _) =
@@ -674,6 +693,54 @@ fn entities_may_be_files_beside_the_plan() {
         let error = read_in(folder.path(), &text.replace("login.xml", elsewhere)).unwrap_err();
         let says = format!("line 9: the entity &login; \"{elsewhere}\" is not a file beside the plan");
         assert!(error.to_string().contains(&says), "{error}");
+    }
+}
+
+#[test]
+fn requests_of_very_many_parts_are_bounded() {
+    let header: String = (0..1_001).map(|n| format!("<http_header name=\"h{n}\" value=\"1\"/>")).collect();
+    assert_told(&format!("<request><http url=\"/\">{header}</http></request>"), "more than 1000 parts", true);
+    let fields: String = (0..2_000).map(|n| format!("&amp;f{n}=1")).collect();
+    let made =
+        steps(&format!("<request><http url=\"/\" method=\"POST\" contents=\"a=1{fields}\"/></request>"));
+    assert!(made.contains("body: a=1&f0=1&") && !made.contains("form:"), "{made}");
+}
+
+#[test]
+fn only_files_of_the_plans_folder_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let plans = folder.path().join("plans");
+    std::fs::create_dir_all(plans.join("data")).unwrap();
+    for (file, text) in [("secret.txt", "a;b"), ("plans/body.txt", "text"), ("plans/data/deep.txt", "text")] {
+        std::fs::write(folder.path().join(file), text).unwrap();
+    }
+    std::os::unix::fs::symlink(folder.path().join("secret.txt"), plans.join("link.txt")).unwrap();
+    let whole = |name: &str| plans.join(name).display().to_string();
+    for (name, ours) in [
+        ("body.txt".to_owned(), "body.txt"),
+        ("data/../body.txt".to_owned(), "body.txt"),
+        ("data/deep.txt".to_owned(), "data/deep.txt"),
+        (whole("data/deep.txt"), "data/deep.txt"),
+        ("/home/me/body.txt".to_owned(), "body.txt"),
+        ("C:\\plans\\body.txt".to_owned(), "body.txt"),
+    ] {
+        let text = plan(&format!(
+            "<request><http url=\"/\" method=\"POST\" contents_from_file=\"{name}\"/></request>"
+        ));
+        let (yaml, told) = made_in(&plans, &text);
+        assert!(told.is_empty() && yaml.contains(&format!("body: {{file: {ours}}}")), "{told:?}\n{yaml}");
+    }
+    for name in ["/etc/passwd", "/etc/hostname", "../secret.txt", "link.txt", "data", ""] {
+        let options = format!("<option name=\"file_server\" id=\"f\" value=\"{name}\"/>");
+        let session = format!(
+            "<session name=\"s\" probability=\"100\" type=\"ts_http\"><setdynvars sourcetype=\"file\" fileid=\"f\"><var name=\"u\"/>\
+             </setdynvars><request><http url=\"/\" method=\"POST\" contents_from_file=\"{name}\"/></request></session>"
+        );
+        let (yaml, told) = made_in(&plans, &plan_with(PHASE, &options, &session));
+        let expected = if name.is_empty() { 1 } else { 2 };
+        let count =
+            told.iter().filter(|one| one.is_request && one.would.contains("in the plan's folder")).count();
+        assert!(count == expected && !yaml.contains("file:"), "{name}: {told:?}\n{yaml}");
     }
 }
 

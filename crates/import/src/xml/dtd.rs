@@ -1,5 +1,7 @@
 //! Entities that a document declares itself.
 
+use std::collections::HashMap;
+
 /// What an entity stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entity {
@@ -11,7 +13,7 @@ pub(super) enum Entity {
 /// What stands in `<!DOCTYPE …>`.
 #[derive(Debug, Default)]
 pub(super) struct Dtd {
-    entities: Vec<(String, Entity)>,
+    entities: HashMap<String, Entity>,
 }
 
 /// Most entities that are declared.
@@ -48,7 +50,7 @@ impl Dtd {
     }
 
     pub(super) fn entity(&self, name: &str) -> Option<&Entity> {
-        self.entities.iter().find(|(known, _)| known == name).map(|(_, entity)| entity)
+        self.entities.get(name)
     }
 
     /// Takes `name "text">`, `name SYSTEM "file">` or `name PUBLIC "id" "file">`; gives what follows.
@@ -78,7 +80,7 @@ impl Dtd {
         if self.entities.len() >= ENTITIES_MAX {
             return Err(format!("its DTD declares more than {ENTITIES_MAX} entities"));
         }
-        self.entities.push((name.to_owned(), entity));
+        self.entities.entry(name.to_owned()).or_insert(entity);
         Ok(rest)
     }
 }

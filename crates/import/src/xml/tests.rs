@@ -98,3 +98,13 @@ proptest::proptest! {
         let _ = parse(&format!("<!DOCTYPE a [<!ENTITY a {text}>]><a>&a;</a>"));
     }
 }
+
+#[test]
+fn many_entities_and_attributes_take_no_time() {
+    let entities: String = (0..9_999).map(|n| format!("<!ENTITY e{n} \"\">")).collect();
+    let references = "&e9998;".repeat(200_000);
+    let root = parse(&format!("<!DOCTYPE a [{entities}]><a>{references}</a>")).unwrap();
+    assert_eq!(root.text, "");
+    let attributes: String = (0..200_000).map(|n| format!(" a{n}='1'")).collect();
+    assert!(told(&format!("<a{attributes}/>")).contains("more than 1000 attributes"));
+}
