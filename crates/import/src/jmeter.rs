@@ -30,7 +30,7 @@ use self::value::Variable;
 use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::Settings;
-use crate::{Imported, objectives, xml};
+use crate::{Imported, xml};
 
 /// Most parts that are told as left out, one by one.
 const LEFT_OUT_MAX: usize = 1_000;
@@ -43,7 +43,7 @@ const LISTED_MAX: usize = 12;
 /// Most redirects that JMeter follows, which is also most that a scenario may.
 const REDIRECTS: u64 = 20;
 
-/// What a plan became, and what was on the way that a run needs.
+/// A plan that is read, and what it is read with.
 pub(super) struct Plan<'p> {
     /// What messages call it.
     pub(super) name: &'p str,
@@ -105,10 +105,12 @@ struct Making<'a> {
     /// Texts of scripts, which may set variables.
     script_texts: Vec<String>,
     left_out: Vec<LeftOut>,
-    not_told: usize,
+    /// The first of those that are too many to be told, whose request is missing if that of any is.
+    not_told: Option<LeftOut>,
     /// Kinds of listeners.
     listeners: BTreeSet<String>,
-    disabled: Vec<String>,
+    /// Lines and names of what is disabled.
+    disabled: BTreeSet<(usize, String)>,
     notes: Vec<String>,
     told_unset: HashSet<(String, usize)>,
     /// The place of the system: `http://host:port`.
@@ -122,6 +124,8 @@ struct Making<'a> {
     /// Steps behind it.
     after: Vec<Step>,
     steps: usize,
+    /// Elements that were looked at for steps.
+    visits: usize,
     sessions: Vec<(String, Session, GroupLoad)>,
     prepare: Vec<Step>,
     limits: Map,
@@ -155,9 +159,9 @@ impl<'a> Making<'a> {
             counters: HashMap::new(),
             script_texts: Vec::new(),
             left_out: Vec::new(),
-            not_told: 0,
+            not_told: None,
             listeners: BTreeSet::new(),
-            disabled: Vec::new(),
+            disabled: BTreeSet::new(),
             notes: Vec::new(),
             told_unset: HashSet::new(),
             system,
@@ -167,6 +171,7 @@ impl<'a> Making<'a> {
             before: Vec::new(),
             after: Vec::new(),
             steps: 0,
+            visits: 0,
             sessions: Vec::new(),
             prepare: Vec::new(),
             limits: Map::new(),
@@ -271,16 +276,15 @@ impl<'a> Making<'a> {
         }
         if self.left_out.len() < LEFT_OUT_MAX {
             self.left_out.push(left);
-        } else {
-            self.not_told += 1;
+            return;
         }
+        let would = format!("done what is not told: only {LEFT_OUT_MAX} parts are");
+        let not_told = self.not_told.get_or_insert(LeftOut { would, is_request: false, ..left });
+        not_told.is_request |= is_request;
     }
 
     fn disable(&mut self, node: &Node<'_>) {
-        let title = format!("line {}: {}", node.element.line, node.title());
-        if !self.disabled.contains(&title) {
-            self.disabled.push(title);
-        }
+        self.disabled.insert((node.element.line, node.title()));
     }
 
     fn note(&mut self, note: String) {
@@ -311,8 +315,12 @@ impl<'a> Making<'a> {
             let mut why: Vec<String> =
                 self.left_out.iter().take(LISTED_MAX).map(ToString::to_string).collect();
             if why.is_empty() {
-                why =
-                    self.disabled.iter().take(LISTED_MAX).map(|title| format!("{title}: disabled")).collect();
+                why = self
+                    .disabled
+                    .iter()
+                    .take(LISTED_MAX)
+                    .map(|(line, title)| format!("line {line}: {title}: disabled"))
+                    .collect();
             }
             let why = if why.is_empty() { String::new() } else { format!(":\n{}", why.join("\n")) };
             return Err(ImportError::new(format!(
@@ -327,7 +335,7 @@ impl<'a> Making<'a> {
         if !self.keep_alive.is_empty() && self.keep_alive.iter().all(|keeps| !keeps) {
             self.limits.insert("keep alive", false);
         } else if self.keep_alive.contains(&false) {
-            self.note("some requests close their connection (use_keepalive is off); here all keep it".into());
+            self.note("some requests close their connection (use_keepalive is off, or Connection: close); here all keep it".into());
         }
         let (load, limit) = self.load();
         if let Some(sessions) = limit {
@@ -357,11 +365,13 @@ impl<'a> Making<'a> {
             sessions,
             load: Some(load),
             limits: self.limits,
-            objectives: objectives(),
+            // how fast it has to be is for a person to say
+            objectives: vec!["errors < 0.1%".into()],
             ..Scenario::default()
         };
         let mut left_out = self.left_out;
         left_out.sort_by_key(|left| left.line);
+        left_out.extend(self.not_told);
         Ok(Imported { remark, left_out, given: self.secrets, ..Imported::from(scenario) })
     }
 
@@ -378,12 +388,13 @@ impl<'a> Making<'a> {
         if !self.disabled.is_empty() {
             let more = self.disabled.len().saturating_sub(LISTED_MAX);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            let shown: Vec<String> =
-                self.disabled.iter().take(LISTED_MAX).map(|title| format!("\n  {title}")).collect();
+            let shown: Vec<String> = self
+                .disabled
+                .iter()
+                .take(LISTED_MAX)
+                .map(|(line, title)| format!("\n  line {line}: {title}"))
+                .collect();
             lines.push(format!("Disabled in the plan, so not taken over:{}{more}", shown.concat()));
-        }
-        if self.not_told > 0 {
-            lines.push(format!("{} more parts were left out", self.not_told));
         }
         lines.join("\n")
     }
@@ -398,7 +409,9 @@ struct Scope<'a> {
 impl<'a> Scope<'a> {
     fn with(&self, children: &'a [Node<'a>]) -> Scope<'a> {
         let mut nodes = self.nodes.clone();
-        nodes.extend(children.iter().filter(|child| child.is_enabled() && child.children.is_empty()));
+        nodes.extend(children.iter().filter(|child| {
+            child.is_enabled() && !is_or_has_sampler(child) && !child.kind().ends_with("Controller")
+        }));
         Scope { nodes }
     }
 

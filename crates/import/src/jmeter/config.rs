@@ -10,7 +10,7 @@ use super::include::below;
 use super::text::quoted;
 use super::tree::Node;
 use super::value::{Expr, Holds};
-use super::{Making, Scope, extract};
+use super::{Making, extract};
 
 /// Longest first line of a data set.
 const LINE_MAX: u64 = 64 << 10;
@@ -179,9 +179,6 @@ impl<'a> Making<'a> {
         }
         steps
     }
-
-    /// What is set before each sampler; user parameters are set as the thread begins.
-    pub(super) fn set_before(&mut self, _scope: &Scope<'a>) {}
 
     /// The columns of a data set: named in the plan, or in the file's first line.
     fn columns(&mut self, node: &Node<'_>) -> Vec<String> {

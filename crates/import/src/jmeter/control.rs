@@ -8,7 +8,7 @@ use super::group::time;
 use super::text::quoted;
 use super::tree::{self, Node};
 use super::value::Holds;
-use super::{Making, Scope, is_or_has_sampler, values};
+use super::{Making, STEPS_MAX, Scope, is_or_has_sampler, values};
 
 /// Most rounds of a While controller, and of a Loop controller that goes on for ever.
 const WHILE_ROUNDS: u64 = 1_000;
@@ -16,6 +16,10 @@ const WHILE_ROUNDS: u64 = 1_000;
 const GROUPS_MAX: usize = 4;
 /// Deepest nesting of controllers, modules written out.
 const DEPTH_MAX: usize = 24;
+/// Most elements that are looked at for the steps of a plan, modules written out; what holds for many elements at once
+/// counts as more.
+const VISITS_MAX: usize = 200_000;
+const NODES_A_VISIT: usize = 64;
 /// Most children of a Random Order controller whose orders are all written out.
 const ORDERED_MAX: usize = 3;
 /// Most values of user variables that a ForEach controller is written out for.
@@ -38,8 +42,21 @@ impl<'a> Making<'a> {
             self.disable(node);
             return Vec::new();
         }
+        self.step_enabled(node, scope)
+    }
+
+    /// The same of one that is done even if it is disabled, as a module's target is.
+    fn step_enabled(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
         if self.group.depth >= DEPTH_MAX {
             self.leave_out_request(node, "done what lies so deep in modules or controllers");
+            return Vec::new();
+        }
+        self.visits += 1 + scope.nodes.len() / NODES_A_VISIT;
+        if self.visits > VISITS_MAX {
+            self.leave_out_request(
+                node,
+                "been done; with all modules written out, the plan is too large for it",
+            );
             return Vec::new();
         }
         self.group.depth += 1;
@@ -85,8 +102,7 @@ impl<'a> Making<'a> {
     /// What is no known sampler or controller.
     fn unknown(&mut self, node: &'a Node<'a>) {
         let kind = node.kind();
-        let is_sampler = kind.ends_with("Sampler") || kind.contains("Sampler");
-        if is_sampler && kind != "DebugSampler" {
+        if kind.contains("Sampler") && kind != "DebugSampler" {
             let script = super::config::would(node);
             let would = script.unwrap_or_else(|| format!("sent what a {kind} of JMeter sends"));
             return self.leave_out_request(node, &would);
@@ -107,7 +123,7 @@ impl<'a> Making<'a> {
 
     fn action(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
         let scope = scope.with(&node.children);
-        let mut steps = self.pauses(&scope, node);
+        let mut steps = self.pauses(&scope);
         if node.text("ActionProcessor.action").trim() == "1" {
             let duration = node.text("ActionProcessor.duration").trim();
             match self.number(duration, node) {
@@ -419,14 +435,15 @@ impl<'a> Making<'a> {
     }
 
     fn any_order(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
+        let visits = self.visits;
         let (mut steps, ways) = self.ways(node, scope, Some(1.0));
         let ways: Vec<Vec<Step>> = ways.into_iter().map(|(_, steps)| steps).collect();
-        if ways.len() > ORDERED_MAX {
+        let orders = if ways.len() > ORDERED_MAX { Vec::new() } else { orders(ways.len()) };
+        if !self.may_copy(visits, orders.len()) {
             self.leave_out(node, "sent its requests in a random order; here in that of the plan");
             steps.extend(ways.into_iter().flatten());
             return steps;
         }
-        let orders = orders(ways.len());
         if orders.len() < 2 {
             steps.extend(ways.into_iter().flatten());
             return steps;
@@ -439,6 +456,17 @@ impl<'a> Making<'a> {
         steps
     }
 
+    /// Whether what was made since so many visits may stand there so often; the copies count as visits.
+    fn may_copy(&mut self, since: usize, times: usize) -> bool {
+        let Some(more) = times.checked_sub(1) else { return false };
+        let copied = self.visits.saturating_sub(since).saturating_mul(more);
+        let may = self.visits + copied <= STEPS_MAX || more == 0;
+        if may {
+            self.visits += copied;
+        }
+        may
+    }
+
     fn switched(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
         let before = std::mem::take(&mut self.before);
         let value = self.expression(node.text("SwitchController.value").trim(), node);
@@ -447,6 +475,7 @@ impl<'a> Making<'a> {
             self.leave_out_request(node, "sent the request that its value names");
             return Vec::new();
         };
+        let visits = self.visits;
         let (first, ways) = self.ways(node, scope, None);
         steps.extend(first);
         if ways.is_empty() {
@@ -474,7 +503,11 @@ impl<'a> Making<'a> {
             }
             known.push(condition.clone());
             if name.eq_ignore_ascii_case("default") {
-                other = Some(inner.clone());
+                if self.may_copy(visits, 2) {
+                    other = Some(inner.clone());
+                } else {
+                    self.leave_out_request(node, "sent its default for every other value");
+                }
             }
             steps.extend(self.conditional(&condition, inner));
         }
@@ -498,7 +531,6 @@ impl<'a> Making<'a> {
                 if target.kind() == "TestFragmentController" {
                     self.steps(&target.children, &inside)
                 } else {
-                    // a module may be disabled and is done all the same
                     self.step_enabled(target, &inside)
                 }
             }
@@ -511,17 +543,6 @@ impl<'a> Making<'a> {
                 Vec::new()
             }
         }
-    }
-
-    fn step_enabled(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
-        if self.group.depth >= DEPTH_MAX {
-            self.leave_out_request(node, "done what lies so deep in modules or controllers");
-            return Vec::new();
-        }
-        self.group.depth += 1;
-        let steps = self.shallow_step(node, scope);
-        self.group.depth -= 1;
-        steps
     }
 
     fn included(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {

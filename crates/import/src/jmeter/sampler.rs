@@ -1,5 +1,7 @@
 //! HTTP samplers become requests, with what holds for them: defaults, headers, credentials, timers, checks.
 
+use std::collections::HashSet;
+
 use percent_encoding::percent_decode_str;
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 use url::form_urlencoded;
@@ -12,7 +14,9 @@ use crate::har::hidden::is_secret_name;
 use crate::xml::Element;
 
 /// Headers that the load generator writes itself.
-const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "expect"];
+const OWN_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "expect"];
+/// Most headers of a request.
+const HEADERS_MAX: usize = 200;
 
 /// An HTTP sampler with its defaults.
 struct Sampler<'a, 's> {
@@ -88,10 +92,9 @@ impl<'a> Making<'a> {
             self.leave_out_request(node, &format!("sent a request; this is beyond {STEPS_MAX}"));
             return Vec::new();
         }
-        let mut steps = self.pauses(&scope, node);
+        let mut steps = self.pauses(&scope);
         let before = std::mem::take(&mut self.before);
         let after = std::mem::take(&mut self.after);
-        self.set_before(&scope);
         let request = self.request(node, &scope);
         steps.append(&mut std::mem::replace(&mut self.before, before));
         if let Some(request) = request {
@@ -123,7 +126,8 @@ impl<'a> Making<'a> {
         };
         let mut common = Common::default();
         let mut request = Request::named(&method, "");
-        common.headers = self.headers(scope, node);
+        let closes;
+        (common.headers, closes) = self.headers(scope, node);
         let takes_body = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
             && (method != "DELETE" || sampler.flag("HTTPSampler.postBodyRaw"));
         let is_raw = sampler.flag("HTTPSampler.postBodyRaw")
@@ -157,7 +161,7 @@ impl<'a> Making<'a> {
             sampler.flag("HTTPSampler.follow_redirects") || sampler.flag("HTTPSampler.auto_redirects");
         common.follow = has_redirects.then_some(REDIRECTS);
         common.timeout = self.timeout(&sampler);
-        self.keep_alive.push(sampler.text("HTTPSampler.use_keepalive").trim() != "false");
+        self.keep_alive.push(!closes && sampler.text("HTTPSampler.use_keepalive").trim() != "false");
         if !self.has_cookies(scope) {
             common.headers.push(("Cookie".into(), String::new()));
         }
@@ -232,7 +236,9 @@ impl<'a> Making<'a> {
             "" => "localhost".to_owned(),
             _ => self.text(domain, node),
         };
-        let protocol = self.text(protocol, node).to_ascii_lowercase_where_plain();
+        let protocol = self.text(protocol, node);
+        // schemes are written small; what has holes stays
+        let protocol = if protocol.contains("${") { protocol } else { protocol.to_ascii_lowercase() };
         let has_port = port_value.trim().parse::<i64>().is_ok_and(|port| port > 0);
         let is_default = matches!((protocol.as_str(), port), ("http", "80") | ("https", "443"));
         let has_port = has_port && !is_default;
@@ -266,11 +272,10 @@ impl<'a> Making<'a> {
 
     /// A path that begins with a slash.
     fn path_from(&mut self, path: &str, node: &Node<'_>) -> String {
-        let path = path.replace(' ', "%20");
-        let end = reference_end(&path);
+        let end = reference_end(path);
         let first = match end {
             Some(end) => self.expression(&path[..end], node),
-            None => Some(Expr::literal(&path)),
+            None => Some(Expr::literal(path)),
         };
         match first {
             // what a variable at the begin holds may have the slash already
@@ -278,8 +283,8 @@ impl<'a> Making<'a> {
                 let rest = self.path_text(end.map_or("", |end| &path[end..]), node);
                 format!("/${{path(if(starts_with({x}, '/'), slice({x}, 1, len({x})), {x}))}}{rest}")
             }
-            Some(Expr { value: Some(begin), .. }) if begin.starts_with('/') => self.path_text(&path, node),
-            _ => format!("/{}", self.path_text(&path, node)),
+            Some(Expr { value: Some(begin), .. }) if begin.starts_with('/') => self.path_text(path, node),
+            _ => format!("/{}", self.path_text(path, node)),
         }
     }
 
@@ -322,9 +327,11 @@ impl<'a> Making<'a> {
     }
 
     /// Headers of all managers around, the nearest first; a name that a nearer one has is left out.
-    fn headers(&mut self, scope: &Scope<'a>, node: &'a Node<'a>) -> Vec<(String, String)> {
+    /// The second is whether one of them closes the connection.
+    fn headers(&mut self, scope: &Scope<'a>, node: &'a Node<'a>) -> (Vec<(String, String)>, bool) {
+        let mut closes = None;
         let mut headers: Vec<(String, String)> = Vec::new();
-        let mut nearer: Vec<String> = Vec::new();
+        let mut nearer: HashSet<String> = HashSet::new();
         for manager in scope.inward(&["HeaderManager"]) {
             let mut names = Vec::new();
             for header in manager.list("HeaderManager.headers") {
@@ -334,14 +341,18 @@ impl<'a> Making<'a> {
                 if name.is_empty() || nearer.contains(&small) {
                     continue;
                 }
+                if headers.len() >= HEADERS_MAX {
+                    self.leave_out_request(manager, &format!("sent more than {HEADERS_MAX} headers"));
+                    break;
+                }
                 names.push(small.clone());
+                if small == "connection" {
+                    closes.get_or_insert(value.trim().eq_ignore_ascii_case("close"));
+                    continue;
+                }
                 if OWN_HEADERS.contains(&small.as_str()) {
-                    if small == "host" {
-                        self.leave_out_request(
-                            manager,
-                            &format!("sent the header Host: {}", super::shown(value)),
-                        );
-                    }
+                    let would = format!("sent the header {name}: {}", super::shown(value));
+                    self.leave(manager, &would, matches!(small.as_str(), "host" | "expect"));
                     continue;
                 }
                 let Some(known) = self.known(name, node) else {
@@ -356,7 +367,7 @@ impl<'a> Making<'a> {
             }
             nearer.extend(names);
         }
-        headers
+        (headers, closes == Some(true))
     }
 
     /// A header's value; a secret becomes a setting, with the word before it left where it is.
@@ -652,16 +663,5 @@ impl<'a> Making<'a> {
             true => node.flag("ThreadGroup.same_user_on_next_iteration"),
             false => !manager.flag("CookieManager.clearEachIteration"),
         })
-    }
-}
-
-trait Plain {
-    fn to_ascii_lowercase_where_plain(self) -> String;
-}
-
-impl Plain for String {
-    /// Schemes are written small; what has holes stays.
-    fn to_ascii_lowercase_where_plain(self) -> String {
-        if self.contains("${") { self } else { self.to_ascii_lowercase() }
     }
 }

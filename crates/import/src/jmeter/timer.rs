@@ -14,7 +14,7 @@ pub(super) type Counts = HashMap<usize, Option<f64>>;
 
 impl<'a> Making<'a> {
     /// The pauses before a sampler.
-    pub(super) fn pauses(&mut self, scope: &Scope<'a>, sampler: &Node<'_>) -> Vec<Step> {
+    pub(super) fn pauses(&mut self, scope: &Scope<'a>) -> Vec<Step> {
         let mut steps = Vec::new();
         for &timer in &scope.nodes {
             match timer.kind() {
@@ -47,7 +47,6 @@ impl<'a> Making<'a> {
                 _ => {}
             }
         }
-        let _ = sampler;
         steps
     }
 

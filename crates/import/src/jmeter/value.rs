@@ -10,6 +10,8 @@ use crate::names::{free, name_of};
 
 /// Deepest chain of variables that name each other.
 const DEPTH_MAX: usize = 16;
+/// Longest expression that is put together, bytes.
+const EXPRESSION_MAX: usize = 64 << 10;
 
 /// An expression of the language.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,12 +102,12 @@ impl Making<'_> {
 
     /// A text of the plan as one of the scenario.
     pub(super) fn text(&mut self, text: &str, node: &Node<'_>) -> String {
-        self.template(text, node, |expr| expr.text.clone())
+        self.template(text, node, false, |expr| expr.text.clone())
     }
 
-    /// A text in a path: JMeter encodes nothing there.
+    /// A text in a path: JMeter encodes nothing there but spaces.
     pub(super) fn path_text(&mut self, text: &str, node: &Node<'_>) -> String {
-        self.template(text, node, |expr| match &expr.decoded {
+        self.template(text, node, true, |expr| match &expr.decoded {
             // a hole of a path is encoded by itself
             Some(decoded) => decoded.clone(),
             None if expr.is_plain => expr.text.clone(),
@@ -113,18 +115,28 @@ impl Making<'_> {
         })
     }
 
-    fn template(&mut self, text: &str, node: &Node<'_>, hole: impl Fn(&Expr) -> String) -> String {
+    fn template(
+        &mut self,
+        text: &str,
+        node: &Node<'_>,
+        in_path: bool,
+        hole: impl Fn(&Expr) -> String,
+    ) -> String {
+        let plain = |text: &str| match in_path {
+            true => verbatim(&text.replace(' ', "%20")),
+            false => verbatim(text),
+        };
         let mut out = String::new();
         for piece in pieces(text) {
             match piece {
-                Piece::Text(text) => out.push_str(&verbatim(&text)),
+                Piece::Text(text) => out.push_str(&plain(&text)),
                 piece => match self.piece(&piece, node, 0) {
                     // a literal, or what a user variable holds
                     Some(expr) if expr.value.as_ref().is_some_and(|value| expr.text == quoted(value)) => {
-                        out.push_str(&verbatim(&expr.value.unwrap_or_default()));
+                        out.push_str(&plain(&expr.value.unwrap_or_default()));
                     }
                     Some(expr) => out.push_str(&format!("${{{}}}", hole(&expr))),
-                    None => out.push_str(&verbatim(&written(&piece))),
+                    None => out.push_str(&plain(&written(&piece))),
                 },
             }
         }
@@ -153,6 +165,9 @@ impl Making<'_> {
         }
         let value: Option<String> = parts.iter().map(|part| part.value.as_deref()).collect();
         let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        if texts.iter().map(|text| text.len()).sum::<usize>() > EXPRESSION_MAX {
+            return None;
+        }
         Some(Expr {
             text: format!("concat({})", texts.join(", ")),
             value,
@@ -183,6 +198,11 @@ impl Making<'_> {
             Piece::Text(text) => Some(Expr::literal(text)),
             Piece::Variable(name) => {
                 let found = self.variable(name, node, depth);
+                if found.is_none() && self.user_variables.contains_key(name.trim()) {
+                    let would = format!("put what the plan sets as ${{{}}} in its place", super::shown(name));
+                    self.leave_out_request(node, &would);
+                    return None;
+                }
                 found.or_else(|| self.tell_unset(name, node))
             }
             Piece::Call(name, arguments) => {
