@@ -245,12 +245,20 @@ impl<'a> Making<'a> {
     /// What is no step: it is taken over where it holds, or told.
     fn aside(&mut self, node: &'a Node<'a>) {
         let kind = node.kind();
-        if is_listener(node) {
+        if kind == "ResultAction" {
+            match node.text("OnError.action").trim() {
+                "" | "0" => {}
+                "1" => self.leave_out_request(node, "ended the thread after a failed request"),
+                "2" | "3" => self.leave_out_request(node, "ended the whole test after a failed request"),
+                _ => self.leave_out_request(node, "left its loop after a failed request"),
+            }
+        } else if is_listener(node) {
             self.listeners.insert(kind.to_owned());
         } else if kind == "ConfigTestElement" && !config::is_of_http(node) {
             self.leave_out(node, "set what samplers of another kind have in common");
         } else if let Some(would) = config::would(node) {
-            self.leave_out(node, &would);
+            let is_request = kind == "VariableThroughputTimer" || self.script_changes_requests(node);
+            self.leave(node, &would, is_request);
         } else if !config::is_taken_over(kind) && !matches!(kind, "TestFragmentController") {
             // whatever it is, it may change what is sent
             let would = format!("done what a {kind} of JMeter does");
@@ -422,12 +430,11 @@ impl<'a> Scope<'a> {
 }
 
 fn is_listener(node: &Node<'_>) -> bool {
-    const KINDS: [&str; 7] = [
+    const KINDS: [&str; 6] = [
         "ResultCollector",
         "Summariser",
         "BackendListener",
         "ResultSaver",
-        "ResultAction",
         "MailerResultCollector",
         "DebugPostProcessor",
     ];

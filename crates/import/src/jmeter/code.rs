@@ -32,6 +32,23 @@ impl Value {
         Value { expr: Expr { is_plain, ..Expr::computed(text) }, kind }
     }
 
+    /// A number, and what it is where all of it is known.
+    fn number(text: String, known: Option<f64>) -> Value {
+        let mut value = Value::new(text, Kind::Number);
+        value.expr.value = known.filter(|known| known.is_finite()).map(|known| known.to_string());
+        value
+    }
+
+    fn known(&self) -> Option<f64> {
+        self.expr.value.as_deref().unwrap_or(&self.expr.text).trim().parse().ok()
+    }
+
+    /// Whether it is a text that is no number.
+    fn is_no_number(&self) -> bool {
+        self.expr.value.as_ref().is_some_and(|value| self.expr.text == quoted(value))
+            && self.known().is_none()
+    }
+
     /// Its text where a number is wanted.
     fn as_number(&self) -> String {
         number(&self.expr)
@@ -225,9 +242,13 @@ impl Parser<'_, '_, '_, '_> {
             let right = self.product()?;
             left = if is_plus && (left.kind == Kind::Text || right.kind == Kind::Text) {
                 Value::new(format!("concat({}, {})", left.expr.text, right.expr.text), Kind::Text)
+            } else if left.is_no_number() || right.is_no_number() {
+                return None;
             } else {
                 let sign = if is_plus { "+" } else { "-" };
-                Value::new(format!("({} {sign} {})", left.as_number(), right.as_number()), Kind::Number)
+                let known = left.known().zip(right.known());
+                let known = known.map(|(left, right)| if is_plus { left + right } else { left - right });
+                Value::number(format!("({} {sign} {})", left.as_number(), right.as_number()), known)
             };
         }
     }
@@ -239,10 +260,14 @@ impl Parser<'_, '_, '_, '_> {
                 return Some(left);
             };
             let right = self.unary()?;
-            if left.kind == Kind::Text || right.kind == Kind::Text {
+            let is_text = |value: &Value| value.kind == Kind::Text || value.is_no_number();
+            if is_text(&left) || is_text(&right) {
                 return None;
             }
-            left = Value::new(format!("({} {sign} {})", left.as_number(), right.as_number()), Kind::Number);
+            // what a division makes of whole numbers is not the same in all of them
+            let known = left.known().zip(right.known()).filter(|_| sign == "*");
+            let known = known.map(|(left, right)| left * right);
+            left = Value::number(format!("({} {sign} {})", left.as_number(), right.as_number()), known);
         }
     }
 
@@ -257,6 +282,9 @@ impl Parser<'_, '_, '_, '_> {
             Value::new(format!("not ({})", value.expr.text), Kind::Truth)
         } else if self.takes("-") {
             let value = self.unary()?;
+            if value.is_no_number() {
+                return None;
+            }
             Value::new(format!("(0 - {})", value.as_number()), Kind::Number)
         } else {
             let first = self.primary()?;

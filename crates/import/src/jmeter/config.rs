@@ -162,6 +162,30 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// Whether a script changes requests, or what the plan itself sets for them.
+    pub(super) fn script_changes_requests(&self, node: &Node<'_>) -> bool {
+        const PUTS: [&str; 5] =
+            ["vars.put(", "vars.putObject(", "vars.remove(", "props.put(", "props.setProperty("];
+        if script(node).is_none() {
+            return false;
+        }
+        let text = text_of_script(node);
+        let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+        if node.kind().contains("PreProcessor") && has(&["sampler.", "getHeaderManager", "getCurrentSampler"])
+        {
+            return true;
+        }
+        let puts = PUTS.iter().flat_map(|sign| text.split(*sign).skip(1));
+        puts.map(str::trim_start).any(|rest| {
+            let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+            let Some(name) = quote.and_then(|quote| rest[1..].split(quote).next()) else { return true };
+            let is_property = ["__P(", "__property("]
+                .iter()
+                .any(|function| self.plan.text.contains(&format!("{function}{name}")));
+            is_property || self.user_variables.contains_key(name) || self.variables.contains_key(name)
+        })
+    }
+
     /// Steps at the begin of a round of the controller that these lie in.
     pub(super) fn steps_of_round(&mut self, children: &'a [Node<'a>]) -> Vec<Step> {
         let mut steps = Vec::new();

@@ -163,7 +163,10 @@ impl<'a> Making<'a> {
         } else {
             match self.expression(loops, node) {
                 Some(expr) => Scalar::from(format!("${{{}}}", number(&expr))),
-                None => return Vec::new(),
+                None => {
+                    self.leave_out_request(node, "sent its requests so often as is known only while it runs");
+                    return Vec::new();
+                }
             }
         };
         let round = self.own_name("round");
@@ -202,6 +205,9 @@ impl<'a> Making<'a> {
             return Vec::new();
         };
         let inner = self.inner(&node.children, scope, None);
+        if node.flag("IfController.evaluateAll") && inner.len() > 1 {
+            self.leave_out(node, "asked its condition anew before each request in it");
+        }
         steps.extend(self.conditional(&condition, inner));
         steps
     }

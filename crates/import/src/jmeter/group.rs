@@ -9,6 +9,7 @@ use std::time::Duration;
 use tidemark_scenario::source::{Load, Map, Phase, Scalar, Session, Step};
 use tidemark_scenario::units::{Rate, Time};
 
+use super::function::set;
 use super::tree::{self, Node};
 use super::{Making, Scope, values};
 use crate::xml::Element;
@@ -139,7 +140,10 @@ impl<'a> Making<'a> {
             return self.leave_out_request(node, "started its threads by what is only known while it runs");
         };
         if rounds.is_some() && !is_plain {
-            self.leave_out(node, "ended each thread after a number of rounds; here users begin again");
+            self.leave_out_request(
+                node,
+                "ended each thread after a number of rounds; here users begin again",
+            );
         }
         self.sessions.push((name, session, load));
     }
@@ -168,6 +172,12 @@ impl<'a> Making<'a> {
         body.extend(self.steps(&node.children, scope));
         self.group.loops.clear();
         self.throughput(scope, &node.children);
+        let first = self.first_values(&body, node);
+        if self.group.is_thread {
+            self.group.start.extend(first);
+        } else {
+            body.splice(..0, first);
+        }
         let Some(round) = round.filter(|_| !body.is_empty()) else { return body };
         let mut steps = std::mem::take(&mut self.group.start);
         let is_once = rounds == Some(1) && !names(&body, &round);
@@ -188,6 +198,21 @@ impl<'a> Making<'a> {
         steps
     }
 
+    /// What user-defined variables hold until something in these steps sets them anew.
+    fn first_values(&mut self, steps: &[Step], node: &Node<'_>) -> Vec<Step> {
+        let of_plan = |name: &String| self.user_variables.get(name).cloned();
+        let mut both: Vec<(String, String)> = (self.variables.iter())
+            .filter_map(|(name, variable)| Some((variable.name.clone(), of_plan(name)?)))
+            .collect();
+        both.sort();
+        both.retain(|(slot, _)| names(steps, slot));
+        let mut made = Vec::new();
+        for (slot, value) in both {
+            made.extend(self.expression_at(&value, node, 1).map(|expr| set(&slot, &expr.text)));
+        }
+        made
+    }
+
     /// How many rounds a thread makes; none where it goes on until it is stopped.
     fn rounds(&mut self, node: &'a Node<'a>) -> Option<u64> {
         let controller = node.part("ThreadGroup.main_controller");
@@ -204,8 +229,14 @@ impl<'a> Making<'a> {
         {
             return None;
         }
-        let rounds = self.number(property("LoopController.loops"), node)?;
-        (rounds >= 0.0).then_some(rounds as u64)
+        let loops = property("LoopController.loops");
+        let rounds = self.number(loops, node);
+        if rounds.is_none() && !loops.trim().is_empty() {
+            let would =
+                format!("gone round {} times, which is no number before it runs", super::shown(loops));
+            self.leave_out_request(node, &would);
+        }
+        rounds.filter(|rounds| *rounds >= 0.0).map(|rounds| rounds as u64)
     }
 
     /// Number of the thread, from 1, set as a thread begins.
@@ -215,7 +246,7 @@ impl<'a> Making<'a> {
         }
         let slot = self.own_name("thread");
         let counter = self.counter(&format!("threads of {}", self.group.name));
-        self.group.start.push(super::function::set(&slot, &format!("count({counter}) + 1")));
+        self.group.start.push(set(&slot, &format!("count({counter}) + 1")));
         self.group.thread_number = Some(slot.clone());
         slot
     }
@@ -227,12 +258,12 @@ impl<'a> Making<'a> {
             "stoptest" | "stoptestnow" => "ended the whole test after a failed request",
             _ => return,
         };
-        self.leave_out(node, would);
+        self.leave(node, would, would.starts_with("ended"));
     }
 
     fn set_up(&mut self, node: &'a Node<'a>, scope: &Scope<'a>, beside: &'a [Node<'a>]) {
         let rounds = self.rounds(node);
-        let threads = self.number(node.text("ThreadGroup.num_threads"), node).unwrap_or(1.0);
+        let threads = self.given(node.text("ThreadGroup.num_threads"), 1.0, "threads", node);
         self.on_error(node);
         if rounds == Some(0) || threads < 1.0 {
             return;
@@ -258,21 +289,38 @@ impl<'a> Making<'a> {
         self.prepare.extend(steps);
     }
 
+    /// A number of the plan, at least 0; what is there and gives none is told.
+    fn given(&mut self, text: &str, otherwise: f64, what: &str, node: &Node<'_>) -> f64 {
+        if text.trim().is_empty() {
+            return otherwise;
+        }
+        self.number(text, node).map(|number| number.max(0.0)).unwrap_or_else(|| {
+            let would =
+                format!("had as its {what} {}, which is no number before it runs", super::shown(text));
+            self.leave_out_request(node, &would);
+            otherwise
+        })
+    }
+
     fn plain(&mut self, node: &'a Node<'a>, rounds: Option<u64>, is_thread: bool) -> Option<GroupLoad> {
         let threads = self.number(node.text("ThreadGroup.num_threads"), node)?;
-        let ramp_s = self.number(node.text("ThreadGroup.ramp_time"), node).unwrap_or(0.0).max(0.0);
+        let ramp_s = self.given(node.text("ThreadGroup.ramp_time"), 0.0, "ramp", node);
         let is_scheduled = node.flag("ThreadGroup.scheduler");
         let delay_s = match is_scheduled {
-            true => self.number(node.text("ThreadGroup.delay"), node).unwrap_or(0.0).max(0.0),
+            true => self.given(node.text("ThreadGroup.delay"), 0.0, "delay", node),
             false => 0.0,
         };
         let duration =
             Some(node.text("ThreadGroup.duration")).filter(|text| is_scheduled && !text.trim().is_empty());
-        let duration_s = duration.and_then(|text| self.number(text, node)).filter(|seconds| *seconds > 0.0);
+        let duration_s =
+            duration.map(|text| self.given(text, 0.0, "duration", node)).filter(|seconds| *seconds > 0.0);
         if node.flag("ThreadGroup.delayedStart") {
             self.note(format!("{}: threads are made only when they start, as always here", node.title()));
         }
         if let (Some(rounds), None) = (rounds, duration_s) {
+            if self.group.pace_s.is_some() || self.group.arrivals.is_some() {
+                self.leave_out_request(node, "kept its rounds to a timer's rate");
+            }
             if delay_s > 0.0 {
                 self.leave_out(node, &format!("waited {delay_s} s before its first thread"));
             }
@@ -287,7 +335,7 @@ impl<'a> Making<'a> {
             return Some(GroupLoad::Once { sessions: threads, users: threads, over_s });
         }
         if rounds.is_some() {
-            self.leave_out(
+            self.leave_out_request(
                 node,
                 "ended each thread after a number of rounds, if its time was not up; here users begin again",
             );
@@ -367,15 +415,13 @@ impl<'a> Making<'a> {
     }
 
     fn stepping(&mut self, node: &'a Node<'a>) -> Option<GroupLoad> {
-        let mut number = |name: &str| self.number(node.text(name), node);
-        let threads = number("ThreadGroup.num_threads")?;
-        let delay = number("Threads initial delay").unwrap_or(0.0);
-        let burst = number("Start users count burst").unwrap_or(0.0);
-        let (step, every) =
-            (number("Start users count").unwrap_or(threads), number("Start users period").unwrap_or(0.0));
-        let (stop, stop_every) =
-            (number("Stop users count").unwrap_or(threads), number("Stop users period").unwrap_or(0.0));
-        let (flight, rise) = (number("flighttime").unwrap_or(0.0), number("rampUp").unwrap_or(0.0));
+        let threads = self.number(node.text("ThreadGroup.num_threads"), node)?;
+        let mut number = |name: &str, otherwise: f64| self.given(node.text(name), otherwise, name, node);
+        let delay = number("Threads initial delay", 0.0);
+        let burst = number("Start users count burst", 0.0);
+        let (step, every) = (number("Start users count", threads), number("Start users period", 0.0));
+        let (stop, stop_every) = (number("Stop users count", threads), number("Stop users period", 0.0));
+        let (flight, rise) = (number("flighttime", 0.0), number("rampUp", 0.0));
         let mut points = vec![(0.0, 0.0), (delay, 0.0)];
         let (mut at, mut level) = (delay, 0.0);
         let first = if burst > 0.0 { burst } else { step };
@@ -402,9 +448,9 @@ impl<'a> Making<'a> {
     fn target(&mut self, node: &'a Node<'a>) -> Option<(f64, f64, u64, f64)> {
         let unit = if node.text("Unit").trim() == "S" { 1.0 } else { 60.0 };
         let target = self.number(node.text("TargetLevel"), node)?;
-        let mut seconds = |name: &str| self.number(node.text(name), node).unwrap_or(0.0).max(0.0) * unit;
+        let mut seconds = |name: &str| self.given(node.text(name), 0.0, name, node) * unit;
         let (rise, hold) = (seconds("RampUp"), seconds("Hold"));
-        let steps = self.number(node.text("Steps"), node).unwrap_or(0.0).max(0.0) as u64;
+        let steps = self.given(node.text("Steps"), 0.0, "steps", node) as u64;
         Some((target, rise, steps, hold))
     }
 

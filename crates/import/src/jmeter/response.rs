@@ -119,7 +119,13 @@ impl<'a> Making<'a> {
         if good.is_empty() {
             return false;
         }
-        request.check.insert("status", ranges(&good));
+        let good = ranges(&good);
+        // one check of the status is all that a request has
+        let other = request.check.get("status").filter(|known| known.as_str() != Some(ANY_STATUS));
+        if other.is_some_and(|known| *known != good) {
+            return false;
+        }
+        request.check.insert("status", good);
         true
     }
 
@@ -213,9 +219,12 @@ impl<'a> Making<'a> {
             Some(Value::Map(headers)) => headers,
             _ => Map::new(),
         };
-        headers.insert(name, Map::from([("contains", value)]));
+        let is_free = headers.get(name).is_none();
+        if is_free {
+            headers.insert(name, Map::from([("contains", value)]));
+        }
         request.check.insert("header", headers);
-        true
+        is_free
     }
 
     fn json_check(&mut self, node: &Node<'_>, request: &mut Request) {
@@ -293,8 +302,18 @@ impl<'a> Making<'a> {
             "{}: an answer that takes longer is a timeout here, and not waited for",
             node.title()
         ));
-        request.timeout = Some(super::group::time(most / 1e3));
+        let most = super::group::time(most / 1e3);
+        request.timeout = Some(match request.timeout.take() {
+            Some(known) => shorter(known, most),
+            None => most,
+        });
     }
+}
+
+/// The shorter of two times.
+pub(super) fn shorter(one: Scalar, other: Scalar) -> Scalar {
+    let length = |time: &Scalar| tidemark_scenario::units::parse_duration(time.as_str()).ok();
+    if length(&one) <= length(&other) { one } else { other }
 }
 
 /// One more condition.

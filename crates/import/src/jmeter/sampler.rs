@@ -145,7 +145,9 @@ impl<'a> Making<'a> {
                 self.query(&sampler, &mut request, &mut path);
             }
         }
-        if request.body.is_none()
+        if is_raw && !sampler.files().is_empty() {
+            self.leave_out_request(node, "sent a file beside the body that it has");
+        } else if request.body.is_none()
             && request.form.is_empty()
             && request.multipart.is_empty()
             && request.other.get("body").is_none()
@@ -205,7 +207,9 @@ impl<'a> Making<'a> {
         if common.follow != self.common.follow {
             request.other.insert("follow", common.follow.unwrap_or(0));
         }
-        if common.timeout != self.common.timeout {
+        if let Some((own, common)) = request.timeout.clone().zip(common.timeout.clone()) {
+            request.timeout = Some(super::response::shorter(own, common.into()));
+        } else if request.timeout.is_none() && common.timeout != self.common.timeout {
             request.timeout = common.timeout.clone().map(Into::into);
         }
     }
@@ -643,6 +647,9 @@ impl<'a> Making<'a> {
     /// Whether a cookie manager is there; without one JMeter keeps no cookies.
     fn has_cookies(&mut self, scope: &Scope<'a>) -> bool {
         let Some(manager) = scope.inward(&["CookieManager"]).next() else { return false };
+        if manager.text("CookieManager.policy").trim() == "ignoreCookies" {
+            return false;
+        }
         if !manager.list("CookieManager.cookies").is_empty() {
             self.leave_out_request(manager, "sent cookies that stand in the plan");
         }

@@ -95,6 +95,16 @@ impl<'a> Making<'a> {
         steps.extend((0..3).filter_map(|_| between(low, high)));
     }
 
+    /// How many thread groups are driven beside each other.
+    fn groups(&self) -> usize {
+        let children = self.trees.main().iter().flat_map(|plan| &plan.children);
+        let is_one = |node: &&Node<'_>| {
+            let is_aside = matches!(node.kind(), "SetupThreadGroup" | "PostThreadGroup");
+            node.is_enabled() && super::group::is_group(node.kind()) && !is_aside
+        };
+        children.filter(is_one).count()
+    }
+
     /// What timers of a rate make of the rounds of a thread group.
     pub(super) fn throughput(&mut self, scope: &Scope<'a>, nodes: &'a [Node<'a>]) {
         let counts = std::mem::take(&mut self.group.counts);
@@ -113,7 +123,7 @@ impl<'a> Making<'a> {
             let wanted = self.number(timer.text("throughput"), timer).filter(|rate| *rate > 0.0);
             let found = wanted.zip(count.filter(|count| *count > 0.0 && !self.group.is_thread));
             let Some((wanted, count)) = found else {
-                self.leave_out(timer, "kept its requests to a rate");
+                self.leave_out_request(timer, "kept its requests to a rate");
                 continue;
             };
             if is_precise {
@@ -123,6 +133,11 @@ impl<'a> Making<'a> {
                     "{}: rounds arrive at its rate (load: rate), at most one for each thread at once",
                     timer.title()
                 ));
+                continue;
+            }
+            let of_all = matches!(timer.text("calcMode").trim(), "1" | "3" | "calcMode.2" | "calcMode.4");
+            if of_all && self.groups() > 1 {
+                self.leave_out_request(timer, "kept the requests of all thread groups together to a rate");
                 continue;
             }
             let of_each = matches!(timer.text("calcMode").trim(), "0" | "this thread only" | "calcMode.1");
