@@ -133,7 +133,7 @@ fn what_cannot_be_read_is_status_2() {
         (vec!["init", "broken.json"], "broken.json:2:10: "),
         (vec!["init", "empty.yaml"], "is empty"),
         (vec!["init", "old.json"], "versions 2 and 3 are read"),
-        (vec!["init", "t.jmx"], "t.jmx: this is a JMeter plan"),
+        (vec!["init", "t.jmx"], "t.jmx is a JMeter plan: tidemark import t.jmx"),
         (vec!["run", "t.js"], "t.js: this is a k6 script"),
         (vec!["run", "a.har"], "tidemark init FILE"),
         (vec!["init", "none.jmx"], "cannot read none.jmx"),
