@@ -91,9 +91,11 @@ impl Drop for Interrupt {
 }
 
 /// While it lives, SIGINT and SIGTERM end the process at once: nothing else could end what is at work then.
+#[cfg(feature = "lua")]
 #[derive(Debug)]
 pub(crate) struct EndsAtOnce(Vec<signal_hook::SigId>);
 
+#[cfg(feature = "lua")]
 impl EndsAtOnce {
     pub(crate) fn begin() -> EndsAtOnce {
         let ends = |signal| {
@@ -105,6 +107,7 @@ impl EndsAtOnce {
     }
 }
 
+#[cfg(feature = "lua")]
 impl Drop for EndsAtOnce {
     fn drop(&mut self) {
         for id in self.0.drain(..) {
