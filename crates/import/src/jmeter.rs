@@ -19,7 +19,6 @@ mod value;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
 
 use tidemark_scenario::source::{Defaults, Feeder, Map, Named, Scenario, Session, Step, System, Value};
 
@@ -30,6 +29,7 @@ use self::value::Variable;
 use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::Settings;
+use crate::plan::Plan;
 use crate::{Imported, xml};
 
 /// Most parts that are told as left out, one by one.
@@ -42,19 +42,6 @@ const SHOWN_MAX: usize = 80;
 const LISTED_MAX: usize = 12;
 /// Most redirects that JMeter follows, which is also most that a scenario may.
 const REDIRECTS: u64 = 20;
-
-/// A plan that is read, and what it is read with.
-pub(super) struct Plan<'p> {
-    /// What messages call it.
-    pub(super) name: &'p str,
-    pub(super) text: &'p str,
-    /// Where the files lie that it names.
-    pub(super) folder: &'p Path,
-    /// What stands before their names in the scenario, which may lie elsewhere.
-    pub(super) prefix: &'p str,
-    /// `-J name=value`.
-    pub(super) properties: &'p [(String, String)],
-}
 
 /// The scenario of a plan.
 pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {

@@ -27,6 +27,7 @@ mod names;
 mod openapi;
 mod page;
 mod percent;
+mod plan;
 mod reach;
 pub mod shell;
 mod target;
@@ -172,18 +173,14 @@ pub fn plan_of(
     };
     let prefix = prefix(&folder, beside);
     match tool {
-        foreign::Tool::JMeter => jmeter::scenario(&jmeter::Plan {
-            name: &name,
-            text,
-            folder: &folder,
-            prefix: &prefix,
-            properties,
-        }),
+        foreign::Tool::JMeter => {
+            jmeter::scenario(&plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties })
+        }
         foreign::Tool::Tsung if !properties.is_empty() => {
             Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")))
         }
         foreign::Tool::Tsung => {
-            tsung::scenario(&tsung::Plan { name: &name, text, folder: &folder, prefix: &prefix })
+            tsung::scenario(&plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties })
         }
     }
 }

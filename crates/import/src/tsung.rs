@@ -31,6 +31,7 @@ use self::text::{Hole, Piece, Text, has_marks, pieces};
 use crate::error::ImportError;
 use crate::left_out::LeftOut;
 use crate::names::{Settings, name_of};
+use crate::plan::Plan;
 use crate::xml::Element;
 use crate::{Imported, xml};
 
@@ -44,17 +45,6 @@ const ANSWERS_S: f64 = 5.0;
 const SHOWN_PARTS_MAX: usize = 10;
 /// Longest text that is shown, characters.
 const SHOWN_MAX: usize = 80;
-
-/// A plan, and where it lies.
-pub(crate) struct Plan<'p> {
-    /// What messages call it.
-    pub(crate) name: &'p str,
-    pub(crate) text: &'p str,
-    /// Where the files lie that it names.
-    pub(crate) folder: &'p Path,
-    /// What stands before their names in the scenario, which may lie elsewhere.
-    pub(crate) prefix: &'p str,
-}
 
 /// The scenario of a plan.
 ///

@@ -3,9 +3,9 @@
 
 use super::Making;
 use super::function::number;
-use super::text::quoted;
 use super::tree::Node;
 use super::value::Expr;
+use crate::plan::quoted;
 
 /// Deepest nesting of a condition.
 const DEPTH_MAX: usize = 40;

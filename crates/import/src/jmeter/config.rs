@@ -7,10 +7,10 @@ use tidemark_scenario::source::{Feeder, Map, Scalar, Step, Value};
 
 use super::function::{number, set};
 use super::include::below;
-use super::text::quoted;
 use super::tree::Node;
 use super::value::{Expr, Holds};
 use super::{Making, extract};
+use crate::plan::quoted;
 
 /// Longest first line of a data set.
 const LINE_MAX: u64 = 64 << 10;

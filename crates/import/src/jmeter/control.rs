@@ -5,10 +5,10 @@ use tidemark_scenario::units::Share;
 
 use super::function::{number, set};
 use super::group::time;
-use super::text::quoted;
 use super::tree::{self, Node};
 use super::value::Holds;
 use super::{Making, STEPS_MAX, Scope, is_or_has_sampler, values};
+use crate::plan::quoted;
 
 /// Most rounds of a While controller, and of a Loop controller that goes on for ever.
 const WHILE_ROUNDS: u64 = 1_000;

@@ -3,9 +3,9 @@
 use tidemark_scenario::source::{Map, Request, verbatim};
 
 use super::function::set;
-use super::text::quoted;
 use super::tree::Node;
 use super::{Making, Scope};
+use crate::plan::quoted;
 
 impl<'a> Making<'a> {
     /// What extractors around keep of an answer.

@@ -3,9 +3,10 @@
 use tidemark_scenario::source::{Map, Step};
 
 use super::Making;
-use super::text::{quoted, unescaped};
+use super::text::unescaped;
 use super::tree::Node;
 use super::value::{Expr, Holds};
+use crate::plan::quoted;
 
 /// Most digits of a random text of digits: those of a number.
 const DIGITS_MAX: usize = 18;

@@ -123,21 +123,6 @@ pub(super) fn unescaped(text: &str) -> String {
     out
 }
 
-/// A text as one of the language's expressions.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("'");
-    for c in text.chars() {
-        match c {
-            '\'' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c => out.push(c),
-        }
-    }
-    out + "'"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +151,6 @@ mod tests {
             assert_eq!(pieces(whole), expected, "{whole}");
         }
         assert_eq!(unescaped("a\\,b\\\\c\\d"), "a,b\\c\\d");
-        assert_eq!(quoted("it's \\ \n"), "'it\\'s \\\\ \\n'");
+        assert_eq!(crate::plan::quoted("it's \\ \n"), "'it\\'s \\\\ \\n'");
     }
 }

@@ -3,10 +3,11 @@
 use tidemark_scenario::source::{Scalar, verbatim};
 
 use super::Making;
-use super::text::{Piece, pieces, quoted, unescaped};
+use super::text::{Piece, pieces, unescaped};
 use super::tree::Node;
 use crate::har::hidden::is_secret_name;
 use crate::names::{free, name_of};
+use crate::plan::quoted;
 
 /// Deepest chain of variables that name each other.
 const DEPTH_MAX: usize = 16;

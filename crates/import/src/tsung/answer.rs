@@ -7,8 +7,8 @@ use super::pattern::{
     regex, source_of_path, test_of,
 };
 use super::steps::{State, Variable, end, set, time};
-use super::text::quoted;
 use super::{Making, nested, shown};
+use crate::plan::quoted;
 use crate::xml::Element;
 
 /// What kind of answer it is.

@@ -3,8 +3,8 @@
 use tidemark_scenario::source::{Defaults, Map, Scalar, verbatim};
 use tidemark_scenario::units::Time;
 
-use super::text::quoted;
 use super::{Making, shown};
+use crate::plan::quoted;
 use crate::xml::Element;
 
 /// Most browsers of which each user is one.

@@ -7,8 +7,8 @@ use tidemark_scenario::source::{Map, Step, Think, Value, verbatim};
 use tidemark_scenario::units::Time;
 
 use super::machines::{Server, server};
-use super::text::quoted;
 use super::{Making, nested, shown};
+use crate::plan::quoted;
 use crate::xml::Element;
 
 /// Most steps inside each other: each is up to four levels of the scenario, which has 64.

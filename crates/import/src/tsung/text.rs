@@ -1,5 +1,6 @@
 //! Texts of a plan in which `%%_name%%` stands for a variable, and `%%module:function%%` for what a function gives.
 
+use crate::plan::quoted;
 use tidemark_scenario::source::verbatim;
 
 /// Characters that stand for holes: a plane for private use, which no plan has.
@@ -138,21 +139,6 @@ impl Text {
 /// Whether a text has characters that stand for holes.
 pub(super) fn has_marks(text: &str) -> bool {
     text.chars().any(|c| (FIRST..=0xf_ffff).contains(&(c as u32)))
-}
-
-/// A text in an expression.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("'");
-    for c in text.chars() {
-        match c {
-            '\\' | '\'' => out.extend(['\\', c]),
-            '\n' => out += "\\n",
-            '\t' => out += "\\t",
-            '\r' => out += "\\r",
-            c => out.push(c),
-        }
-    }
-    out + "'"
 }
 
 /// A part of a text with marks.
