@@ -21,7 +21,7 @@ use tidemark_limit::{
     Found, Next, Options, Resources, Search, SearchVerdict, Searches, StoppingRule, Trial, TrialPlan, next,
     spent_s,
 };
-use tidemark_record::{RecordError, limit as file};
+use tidemark_record::{ReasonKind, RecordError, limit as file};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
 use tidemark_scenario::system_url::is_loopback;
@@ -535,6 +535,11 @@ impl One<'_> {
             let finished = run(&start, plan, options)?;
             if finished.exit_status() == EXIT_INTERRUPTED {
                 return Ok(None);
+            }
+            let mut reasons = finished.manifest.summary.verdict.reasons.iter();
+            if let Some(failed) = reasons.find(|reason| reason.kind() == ReasonKind::Script) {
+                // what a broken script makes of the load says nothing of the system
+                return Err(LabError::Script(failed.detail().to_owned()).into());
             }
             let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             self.calm = self.calm.or(tally.calm.filter(|calm| calm.p50_us.is_some()));

@@ -353,22 +353,28 @@ fn functions_are_those_that_the_script_has_when_they_are_called() {
 fn a_run_at_a_rate_whose_script_stops_a_thread_is_no_pass() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
-    let flags = [
-        "hit",
-        &server.url("/"),
-        "-s",
-        &script_of("stop"),
-        "-t",
-        "1",
-        "-r",
-        "400",
-        "-d",
-        "2s",
-        "--warm-up",
-        "0s",
-        "-q",
-    ];
-    let output = run(folder.path(), &flags);
-    let said = stdout(&output).replace('\n', " ");
-    assert!(code(&output) == 3 && said.contains("the script stopped 1"), "{said}");
+    let script = script_of("stop");
+    for asked in [&["-r", "400", "-d", "2s"][..], &["-c", "2", "-n", "2000"]] {
+        let flags = ["hit", &server.url("/"), "-s", &script, "-t", "1", "--warm-up", "0s", "-q"];
+        let output = run(folder.path(), &[&flags[..], asked].concat());
+        let said = stdout(&output).replace('\n', " ");
+        assert!(code(&output) == 3 && said.contains("the script stopped 1"), "{said}");
+    }
+    // and a search has no limit to tell of a script that fails
+    written(
+        folder.path(),
+        "local n = 0\nfunction request()\n n = n + 1\n if n == 40 then error('enough') end\n return wrk.format()\nend",
+    );
+    let scenario = format!(
+        "system: {{url: 'http://{}'}}\nsessions: {{it: {{script: it.lua}}}}\nload: {{rate: 50/s, hold: 1s}}\nobjectives: [p99 < 1s]\n",
+        server.place
+    );
+    fs::write(folder.path().join("it.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["limit", "it.yaml", "-t", "1", "--budget", "30s", "-q"]);
+    assert!(
+        code(&output) == 1 && stderr(&output).contains("it.lua:4: enough"),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
 }

@@ -131,13 +131,14 @@ impl<'a> Judge<'a> {
         let mut findings = Findings { failed, invalid };
         self.not_all_sent(&mut findings);
         self.only_computed(&mut findings);
-        // fewer users are what such a script is for; what was due at a rate was never sent
+        // fewer users are what such a script is for; what was due at a rate, or asked for by number, was never sent
+        let plan = self.evidence.plan;
         if let Some((threads, first_us)) = self.evidence.script_stopped
-            && has_a_rate(&self.evidence.plan.load)
+            && (has_a_rate(&plan.load) || plan.limits.sessions.is_some())
         {
             let first = duration_text(first_us as f64);
             findings.invalid.push(ReasonKind::Incomplete.told(format!(
-                "incomplete: the script stopped {threads} driving threads, the first after {first}; what was due on them later is in no figure"
+                "incomplete: the script stopped {threads} driving threads, the first after {first}; what they had still to send is in no figure"
             )));
         }
         if let Some(why) = self.evidence.script_failed {
