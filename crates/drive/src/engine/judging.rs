@@ -1,5 +1,7 @@
 //! What comes of a request: its answer read, judged and written down, or why there is none.
 
+use std::time::Duration;
+
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Follow, Op};
 
@@ -37,7 +39,7 @@ impl Thread<'_> {
         if let Some(program) = &mut self.program
             && self.flow.sessions[s].of_program().is_some()
         {
-            let offered = (self.transport.answer(c), false);
+            let offered = (self.transport.answer(c), None);
             let judged = program::judge(&mut **program, s, offered, &mut self.flow.scratch)?;
             self.tell_answer(s, c, judged.err());
             return Some(judged);
@@ -151,7 +153,9 @@ impl Thread<'_> {
             if let Some(program) = &mut self.program
                 && session.of_program().is_some()
             {
-                judged = program::judge(&mut **program, s, (answer, true), scratch).unwrap_or(judged);
+                let service_ns = end_ns.saturating_sub(session.sent_ns().unwrap_or(end_ns));
+                let whole = (answer, Some(Duration::from_nanos(service_ns)));
+                judged = program::judge(&mut **program, s, whole, scratch).unwrap_or(judged);
             }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {

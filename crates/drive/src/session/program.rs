@@ -140,6 +140,7 @@ pub enum AnswerCheck {
 pub struct AnswerView<'a> {
     answer: &'a dyn Answer,
     is_whole: bool,
+    service: Option<Duration>,
 }
 
 impl fmt::Debug for AnswerView<'_> {
@@ -178,6 +179,11 @@ impl AnswerView<'_> {
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
+
+    /// From when its request was sent to its last byte; none for a part of an answer.
+    pub fn service(&self) -> Option<Duration> {
+        self.service
+    }
 }
 
 /// Makes the program of each thread.
@@ -202,14 +208,16 @@ impl Programs {
     }
 }
 
-/// Has a program judge an answer, or a part of one; none where it waits for more.
+/// Has a program judge a whole answer that took so long to be served, or a part of one (no time); none where it waits for
+/// more.
 pub(crate) fn judge(
     program: &mut dyn Program,
     session: usize,
-    (answer, is_whole): (&dyn Answer, bool),
+    (answer, service): (&dyn Answer, Option<Duration>),
     scratch: &mut Scratch,
 ) -> Option<Result<(), Flaw>> {
-    let words = match program.answered(session as u32, &AnswerView { answer, is_whole }) {
+    let is_whole = service.is_some();
+    let words = match program.answered(session as u32, &AnswerView { answer, is_whole, service }) {
         AnswerCheck::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
         AnswerCheck::ByStatus | AnswerCheck::Good => return Some(Ok(())),
         AnswerCheck::More if !is_whole => return None,

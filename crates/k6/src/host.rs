@@ -1,0 +1,637 @@
+//! What a user's JavaScript runs in: its runtime, and the functions that it finds under `__k6`.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rquickjs::function::Func;
+use rquickjs::promise::PromiseState;
+use rquickjs::{
+    Array, ArrayBuffer, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module,
+    Object, Promise, Result, Runtime, Value,
+};
+
+use crate::bytes;
+use crate::metrics::{self, Definition, Kind, Metrics};
+use crate::modules::{Modules, thrown};
+use crate::script::Script;
+use crate::vu::{Answer, Call, Ending, Input, Output, Place, Request, SCRIPT_STACK_BYTES, Way};
+
+/// The number of the user that runs `setup`, `teardown` and `handleSummary`.
+pub(crate) const MAIN: u64 = 0;
+/// Longest `sleep`.
+const SLEEP_MAX: Duration = Duration::from_secs(86_400);
+
+/// A user's side of its natives.
+pub(crate) struct Host {
+    pub script: Arc<Script>,
+    pub metrics: Arc<Metrics>,
+    way: Way,
+    /// Whether the script is at its top level, where nothing is sent.
+    is_init: Cell<bool>,
+    ending: Rc<Ending>,
+    /// Since when it has been at work.
+    turn: Rc<Cell<Instant>>,
+    pub number: u64,
+    pub iteration: Cell<u64>,
+    pub place: RefCell<Place>,
+    random: RefCell<fastrand::Rng>,
+}
+
+/// What a native gets at its user by.
+#[derive(Clone)]
+pub(crate) struct Its(pub Rc<Host>);
+
+// SAFETY: nothing in it is of a runtime's lifetime.
+#[allow(unsafe_code)]
+unsafe impl<'js> JsLifetime<'js> for Its {
+    type Changed<'to> = Its;
+}
+
+/// The user whose JavaScript calls.
+pub(crate) fn host(ctx: &Ctx<'_>) -> Result<Rc<Host>> {
+    let its = ctx.userdata::<Its>().map(|its| Rc::clone(&its.0));
+    its.ok_or_else(|| thrown(ctx, "the script runs in no user"))
+}
+
+impl Host {
+    /// Gives the thread back until there is an answer.
+    fn wait(&self, ctx: &Ctx<'_>, output: Output) -> Result<Input> {
+        if self.ending.is_begun() {
+            return Err(thrown(ctx, "the run has ended"));
+        }
+        let input = self.way.suspend(output);
+        self.turn.set(Instant::now());
+        if matches!(input, Input::End) {
+            self.ending.begin();
+            return Err(thrown(ctx, "the run has ended"));
+        }
+        Ok(input)
+    }
+
+    fn is_in_run(&self, ctx: &Ctx<'_>, what: &str) -> Result<()> {
+        match self.is_init.get() {
+            true => Err(thrown(
+                ctx,
+                &format!("{what} is not possible in the init context; call it in a function"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The scenario that it works for.
+    pub fn scenario(&self) -> Option<&crate::options::ScenarioOf> {
+        self.script.told().scenarios.get(self.place.borrow().scenario)
+    }
+
+    /// Adds a value with these tags, which alternate names and values.
+    fn add(&self, metric: (usize, Kind), value: f64, group: &str, flat: &str, own: metrics::Tags<'_>) {
+        let script = &self.script;
+        let has = |name: &str, wanted: &str| {
+            let mut pairs = flat.split('\0');
+            while let (Some(known), Some(value)) = (pairs.next(), pairs.next()) {
+                if known == name {
+                    return value == wanted;
+                }
+            }
+            if let Some((_, value)) = own.iter().find(|(known, _)| *known == name) {
+                return *value == wanted;
+            }
+            let scenario = self.scenario();
+            if let Some((_, value)) = scenario.and_then(|of| of.tags.iter().find(|(known, _)| known == name))
+            {
+                return value == wanted;
+            }
+            match name {
+                "group" => group == wanted,
+                "scenario" => scenario.is_some_and(|of| of.name == wanted),
+                _ => {
+                    let tags = script.told().options.get("tags");
+                    tags.and_then(|tags| tags.get(name)).and_then(|value| value.as_str()) == Some(wanted)
+                }
+            }
+        };
+        self.metrics.add(metric, value, &script.told().parts, has);
+    }
+}
+
+/// Runs a user's script on its own stack, until the user ends.
+///
+/// # Errors
+/// What the script threw at its top level.
+pub(crate) fn live(
+    script: &Arc<Script>,
+    number: u64,
+    metrics: &Arc<Metrics>,
+    way: &Way,
+) -> std::result::Result<(), String> {
+    let failed = |error: rquickjs::Error| format!("{}: {error}", script.name);
+    // made on this stack, of which the runtime then knows how deep it may go
+    let runtime = Runtime::new().map_err(failed)?;
+    runtime.set_memory_limit(script.bounds.memory);
+    runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
+    runtime.set_loader(Modules(Arc::clone(script)), Modules(Arc::clone(script)));
+    let ending = Rc::new(Ending::default());
+    let turn = Rc::new(Cell::new(Instant::now()));
+    let (is_ending, since, longest) = (Rc::clone(&ending), Rc::clone(&turn), script.bounds.turn);
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        is_ending.is_begun() || since.get().elapsed() > longest
+    })));
+    let context = Context::full(&runtime).map_err(failed)?;
+    let host = Rc::new(Host {
+        script: Arc::clone(script),
+        metrics: Arc::clone(metrics),
+        way: way.clone(),
+        is_init: Cell::new(true),
+        ending,
+        turn,
+        number,
+        iteration: Cell::new(0),
+        place: RefCell::default(),
+        random: RefCell::new(fastrand::Rng::new()),
+    });
+    context.with(|ctx| {
+        let outcome = in_context(&ctx, &host);
+        // nothing of the script is left when the runtime goes
+        let _ = ctx.remove_userdata::<Its>();
+        outcome
+    })
+}
+
+fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), String> {
+    let script = &host.script;
+    let caught = |result: Result<()>| result.catch(ctx).map_err(|error| words(host, &error));
+    caught(install(ctx, host))?;
+    let source = script.plain(&script.path, script.source.clone())?;
+    let module =
+        Module::declare(ctx.clone(), script.path.to_string_lossy().as_ref(), source).and_then(Module::eval);
+    let (module, evaluated) = module.catch(ctx).map_err(|error| words(host, &error))?;
+    settle(ctx, host, &evaluated).map_err(|error| error.unwrap_or_default())?;
+    let namespace = module.namespace().map_err(|error| format!("{}: {error}", script.name))?;
+    caught(configure(ctx, &namespace, host))?;
+    host.is_init.set(false);
+    let mut output = Output::Ready;
+    let mut first: Option<Value<'js>> = None;
+    loop {
+        let input = host.way.suspend(output);
+        host.turn.set(Instant::now());
+        let Input::Call(call) = input else { return Ok(()) };
+        output = match called(ctx, host, &namespace, &call, &mut first) {
+            Ok(returned) => Output::Returned(returned),
+            Err(words) => Output::Threw(words),
+        };
+        if host.ending.is_begun() {
+            return Ok(());
+        }
+    }
+}
+
+/// Runs one of the script's functions to its end.
+fn called<'js>(
+    ctx: &Ctx<'js>,
+    host: &Rc<Host>,
+    namespace: &Object<'js>,
+    call: &Call,
+    data: &mut Option<Value<'js>>,
+) -> std::result::Result<Option<String>, String> {
+    let failed = |error: CaughtError<'js>| words(host, &error);
+    let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
+    *host.place.borrow_mut() = call.place.clone();
+    ctx.globals().set("__ITER", host.iteration.get()).catch(ctx).map_err(failed)?;
+    host.iteration.set(host.iteration.get() + 1);
+    let begin: Function<'_> = natives.get("begin").catch(ctx).map_err(failed)?;
+    begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+    let argument = match &call.argument {
+        Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
+        None if call.takes_data => match data {
+            Some(known) => known.clone(),
+            None => {
+                let value = match host.script.data.get() {
+                    Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
+                    None => Value::new_undefined(ctx.clone()),
+                };
+                data.insert(value).clone()
+            }
+        },
+        None => Value::new_undefined(ctx.clone()),
+    };
+    let function: Option<Function<'_>> = namespace.get(&*call.function).ok();
+    let Some(function) = function else {
+        return Err(format!("{}: it exports no function {}", host.script.name, call.function));
+    };
+    let returned: Value<'_> = function.call((argument,)).catch(ctx).map_err(failed)?;
+    let returned = match returned.as_promise() {
+        Some(promise) => settle(ctx, host, promise).map_err(|error| error.unwrap_or_default())?,
+        None => {
+            settle_timers(ctx, host).map_err(|error| error.unwrap_or_default())?;
+            returned
+        }
+    };
+    if call.takes_data || returned.is_undefined() || returned.is_null() {
+        return Ok(None);
+    }
+    let json = ctx.json_stringify(returned).catch(ctx).map_err(failed)?;
+    json.map(|json| json.to_string().map_err(|error| error.to_string())).transpose()
+}
+
+/// Waits for a promise, and for the timers and jobs that are left.
+fn settle<'js>(
+    ctx: &Ctx<'js>,
+    host: &Rc<Host>,
+    promise: &Promise<'js>,
+) -> std::result::Result<Value<'js>, Option<String>> {
+    settle_timers(ctx, host)?;
+    match promise.state() {
+        PromiseState::Pending => {
+            Err(Some(format!("{}: it waits for a promise that nothing fulfils", host.script.name)))
+        }
+        _ => {
+            let result: Result<Value<'js>> =
+                promise.result().unwrap_or_else(|| Ok(Value::new_undefined(ctx.clone())));
+            result.catch(ctx).map_err(|error| Some(words(host, &error)))
+        }
+    }
+}
+
+fn settle_timers(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Option<String>> {
+    let failed = |error: CaughtError<'_>| Some(words(host, &error));
+    loop {
+        while ctx.execute_pending_job() {
+            if host.ending.is_begun() {
+                return Err(None);
+            }
+        }
+        let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
+        let has: bool = natives.get("hasTimers").catch(ctx).map_err(failed)?;
+        if !has {
+            return Ok(());
+        }
+        let due: Function<'_> = natives.get("timerDue").catch(ctx).map_err(failed)?;
+        let Some(wait_ms) = due.call::<_, Option<f64>>(()).catch(ctx).map_err(failed)? else { return Ok(()) };
+        if wait_ms > 0.0 {
+            let wait = Duration::from_secs_f64((wait_ms / 1_000.0).min(SLEEP_MAX.as_secs_f64()));
+            host.wait(ctx, Output::Sleep(wait)).catch(ctx).map_err(failed)?;
+        }
+        let fire: Function<'_> = natives.get("fireTimer").catch(ctx).map_err(failed)?;
+        fire.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+    }
+}
+
+/// An exception in words: what it is, and where.
+fn words(host: &Host, error: &CaughtError<'_>) -> String {
+    let name = &host.script.name;
+    if !host.ending.is_begun() && host.turn.get().elapsed() > host.script.bounds.turn {
+        return format!("{name}: it has not come back for {} s", host.script.bounds.turn.as_secs());
+    }
+    match error {
+        CaughtError::Exception(exception) => {
+            let kind: String = exception.as_object().get("name").unwrap_or_else(|_| "Error".to_owned());
+            let message = exception.message().unwrap_or_default();
+            let stack = exception.stack().unwrap_or_default();
+            let shown = stack.replace(&*host.script.path.to_string_lossy(), name);
+            let shown = shown.trim_end();
+            match shown.is_empty() {
+                true => format!("{name}: {kind}: {message}"),
+                false => format!("{kind}: {message}\n{shown}"),
+            }
+        }
+        CaughtError::Value(value) => {
+            let text = value.clone().get::<Coerced<String>>().map(|text| text.0).unwrap_or_default();
+            format!("{name}: {text}")
+        }
+        CaughtError::Error(error) => format!("{name}: {error}"),
+    }
+}
+
+/// Makes the globals.
+fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
+    if ctx.store_userdata(Its(Rc::clone(host))).is_err() {
+        return Err(thrown(ctx, "the script has a user already"));
+    }
+    let natives = Object::new(ctx.clone())?;
+    natives.set("send", Func::from(send))?;
+    natives.set("sleep", Func::from(sleep))?;
+    natives.set("log", Func::from(log))?;
+    natives.set("now", Func::from(now))?;
+    natives.set("metric", Func::from(metric))?;
+    natives.set("add", Func::from(add))?;
+    natives.set("check", Func::from(check))?;
+    natives.set("open", Func::from(open))?;
+    natives.set("shared", Func::from(shared))?;
+    natives.set("sharedLength", Func::from(shared_length))?;
+    natives.set("sharedItem", Func::from(shared_item))?;
+    natives.set("seed", Func::from(seed))?;
+    natives.set("randomNumber", Function::new(ctx.clone(), random_number)?)?;
+    natives.set("abort", Func::from(abort))?;
+    natives.set("failTest", Func::from(fail_test))?;
+    natives.set("info", Func::from(info))?;
+    natives.set("options", Func::from(options))?;
+    natives.set("duration", Func::from(duration))?;
+    natives.set("resolve", Func::from(resolve))?;
+    natives.set("isRehearsal", host.script.is_rehearsal)?;
+    natives.set("rehearsalBody", crate::rehearsal::BODY)?;
+    bytes::install(&natives)?;
+    natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
+    let globals = ctx.globals();
+    globals.set("__k6", natives)?;
+    globals.set("__VU", host.number)?;
+    globals.set("__ITER", 0)?;
+    let env = Object::new(ctx.clone())?;
+    for (name, value) in &host.script.env {
+        env.set(name.as_str(), value.as_str())?;
+    }
+    globals.set("__ENV", env)?;
+    ctx.eval::<(), _>(include_str!("js/globals.js"))
+}
+
+/// Reads what the script exports as its options.
+fn configure<'js>(ctx: &Ctx<'js>, namespace: &Object<'js>, host: &Rc<Host>) -> Result<()> {
+    let options: Value<'js> = namespace.get("options")?;
+    let natives: Object<'_> = ctx.globals().get("__k6")?;
+    let configure: Function<'_> = natives.get("configure")?;
+    let options = if options.is_object() { options } else { Object::new(ctx.clone())?.into_value() };
+    let json = ctx.json_stringify(options.clone())?.map(|json| json.to_string()).transpose()?;
+    configure.call::<_, ()>((options,))?;
+    if host.script.told.get().is_none() {
+        let options = serde_json::from_str(&json.unwrap_or_default()).unwrap_or_default();
+        let mut functions = Vec::new();
+        for key in namespace.keys::<String>() {
+            let key = key?;
+            if namespace.get::<_, Value<'_>>(&*key)?.is_function() {
+                functions.push(key);
+            }
+        }
+        let scenarios =
+            crate::options::scenarios(&options, &host.script.given).map_err(|why| thrown(ctx, &why))?;
+        host.script.keep(options, functions, scenarios).map_err(|why| thrown(ctx, &why))?;
+    }
+    Ok(())
+}
+
+// ---- natives
+
+/// Sends a request, and waits for its answer. `extra`: time-out in ms (below 0 none), name, whether the body is of no
+/// interest, good statuses as pairs (null: none is bad or good), tags.
+fn send<'js>(
+    ctx: Ctx<'js>,
+    method: String,
+    url: String,
+    body: Value<'js>,
+    head: String,
+    group: String,
+    extra: Option<Array<'js>>,
+) -> Result<Array<'js>> {
+    let host = host(&ctx)?;
+    host.is_in_run(&ctx, "a request")?;
+    let mut request = Request { method, url, ..Request::default() };
+    let mut tags = String::new();
+    let mut is_judged = true;
+    if let Some(extra) = extra {
+        let timeout_ms: f64 = extra.get(0)?;
+        request.timeout = (timeout_ms >= 0.0)
+            .then(|| Duration::from_secs_f64((timeout_ms / 1e3).min(SLEEP_MAX.as_secs_f64())));
+        request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
+        request.discards_body = extra.get(2)?;
+        let ranges: Value<'_> = extra.get(3)?;
+        is_judged = !ranges.is_null();
+        request.expected = match ranges.as_array() {
+            Some(ranges) => {
+                let bounds = ranges.iter::<f64>().collect::<Result<Vec<f64>>>()?;
+                Some(bounds.chunks_exact(2).map(|pair| (pair[0] as u16, pair[1] as u16)).collect())
+            }
+            None if !is_judged => Some(Arc::from([(0, u16::MAX)])),
+            None => None,
+        };
+        tags = extra.get(4)?;
+    }
+    request.body = bytes::optional(&body)?;
+    let sent_bytes = head.len() + request.body.as_ref().map_or(0, Vec::len);
+    request.headers = head
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    if request.url.starts_with('/')
+        && let Some(base) = host.script.base.get()
+    {
+        request.url = format!("{base}{}", request.url);
+    }
+    let (method, url) = (request.method.clone(), request.url.clone());
+    let name = request.name.clone();
+    let expected = request.expected.clone();
+    let answer = match host.wait(&ctx, Output::Send(Box::new(request)))? {
+        Input::Answer(answer) => answer,
+        _ => Answer { error: "the request was not sent".into(), error_code: 1000, ..Answer::default() },
+    };
+    let is_expected = match &expected {
+        Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
+        None => (200..400).contains(&answer.status),
+    } && answer.status != 0;
+    host.add((metrics::DATA_SENT, Kind::Counter), sent_bytes as f64, &group, &tags, &[]);
+    measure(&host, &answer, (&method, &url, name.as_deref()), (&group, &tags), (is_judged, is_expected));
+    let raw = Array::new(ctx.clone())?;
+    let (head, cookies): (Vec<&str>, Vec<&str>) = answer
+        .head
+        .lines()
+        .partition(|line| !line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:")));
+    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
+    raw.set(0, answer.status)?;
+    raw.set(1, head.join("\n"))?;
+    raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
+    raw.set(3, answer.duration_ms)?;
+    raw.set(4, if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code })?;
+    raw.set(5, answer.error)?;
+    raw.set(6, cookies.join("\n"))?;
+    raw.set(7, "HTTP/1.1")?;
+    Ok(raw)
+}
+
+fn measure(
+    host: &Host,
+    answer: &Answer,
+    (method, url, name): (&str, &str, Option<&str>),
+    (group, tags): (&str, &str),
+    (is_judged, is_expected): (bool, bool),
+) {
+    let mut number = [0; 8];
+    let status = bytes::decimal(answer.status.into(), &mut number);
+    let mut code = [0; 8];
+    let code = match answer.status {
+        400.. => bytes::decimal(u32::from(answer.status) + 1_000, &mut code),
+        _ if answer.error_code > 0 => bytes::decimal(answer.error_code, &mut code),
+        _ => "",
+    };
+    let own = [
+        ("name", name.unwrap_or(url)),
+        ("url", url),
+        ("method", method),
+        ("status", status),
+        ("expected_response", if is_expected { "true" } else { "false" }),
+        ("error_code", code),
+        ("error", &answer.error),
+        ("proto", "HTTP/1.1"),
+    ];
+    let own = if is_judged { &own[..] } else { &own[..4] };
+    let add = |metric, kind, value| host.add((metric, kind), value, group, tags, own);
+    add(metrics::HTTP_REQS, Kind::Counter, 1.0);
+    add(metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms);
+    add(metrics::HTTP_REQ_WAITING, Kind::Trend, answer.duration_ms);
+    add(metrics::DATA_RECEIVED, Kind::Counter, (answer.head.len() + answer.body.len()) as f64);
+    if is_judged {
+        add(metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected)));
+    }
+}
+
+fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
+    let host = host(&ctx)?;
+    host.is_in_run(&ctx, "sleep")?;
+    let time = Duration::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX.as_secs_f64()));
+    host.wait(&ctx, Output::Sleep(time)).map(drop)
+}
+
+fn log(ctx: Ctx<'_>, level: String, words: String) -> Result<()> {
+    host(&ctx)?.script.log(&level, &words);
+    Ok(())
+}
+
+/// Milliseconds since the script was read.
+fn now(ctx: Ctx<'_>) -> Result<f64> {
+    Ok(host(&ctx)?.script.elapsed().as_secs_f64() * 1_000.0)
+}
+
+fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usize> {
+    let host = host(&ctx)?;
+    let kind = match kind.as_str() {
+        "counter" => Kind::Counter,
+        "gauge" => Kind::Gauge,
+        "rate" => Kind::Rate,
+        _ => Kind::Trend,
+    };
+    if !host.is_init.get() {
+        return Err(thrown(&ctx, "metrics must be declared in the init context"));
+    }
+    host.script.definitions.number(&Definition { name, kind, is_time }).map_err(|why| thrown(&ctx, &why))
+}
+
+fn add(ctx: Ctx<'_>, metric: usize, value: f64, group: String, tags: String) -> Result<()> {
+    let host = host(&ctx)?;
+    if host.is_init.get() {
+        return Err(thrown(&ctx, "a metric takes values in functions, not in the init context"));
+    }
+    if let Some(kind) = host.script.definitions.kind(metric) {
+        host.add((metric, kind), value, &group, &tags, &[]);
+    }
+    Ok(())
+}
+
+fn check(ctx: Ctx<'_>, name: String, is_good: bool, group: String, tags: String) -> Result<()> {
+    let host = host(&ctx)?;
+    host.metrics.check(&group, &name, is_good);
+    host.add((metrics::CHECKS, Kind::Rate), f64::from(u8::from(is_good)), &group, &tags, &[("check", &name)]);
+    Ok(())
+}
+
+fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>> {
+    let host = host(&ctx)?;
+    if !host.is_init.get() {
+        return Err(thrown(&ctx, "open() can be called only in the init context"));
+    }
+    // as in k6, from the file that calls; that is the module whose code runs
+    let caller = ctx.script_or_module_name(1).and_then(|atom| atom.to_string().ok());
+    let base = caller.map_or_else(|| host.script.path.clone(), std::path::PathBuf::from);
+    let told = path.strip_prefix("file://").unwrap_or(&path);
+    let file = base.parent().unwrap_or(Path::new(".")).join(told);
+    let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
+    match is_binary {
+        true => Ok(ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_value()),
+        false => rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))
+            .map(rquickjs::String::into_value),
+    }
+}
+
+fn shared<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) -> Result<usize> {
+    let host = host(&ctx)?;
+    if !host.is_init.get() {
+        return Err(thrown(&ctx, "new SharedArray must be called in the init context"));
+    }
+    if let Some(known) = host.script.array(&name) {
+        return Ok(known);
+    }
+    let items: Vec<String> = make.call(())?;
+    Ok(host.script.add_array(&name, items))
+}
+
+fn shared_length(ctx: Ctx<'_>, array: usize) -> Result<usize> {
+    Ok(host(&ctx)?.script.items(array).len())
+}
+
+fn shared_item(ctx: Ctx<'_>, array: usize, index: usize) -> Result<String> {
+    Ok(host(&ctx)?.script.items(array).get(index).cloned().unwrap_or_else(|| "null".to_owned()))
+}
+
+fn seed(ctx: Ctx<'_>, seed: f64) -> Result<()> {
+    *host(&ctx)?.random.borrow_mut() = fastrand::Rng::with_seed(seed.to_bits());
+    Ok(())
+}
+
+fn random_number(ctx: Ctx<'_>) -> Result<f64> {
+    Ok(host(&ctx)?.random.borrow_mut().f64())
+}
+
+/// Ends the run, and the iteration that asks for it.
+fn abort(ctx: Ctx<'_>, words: String) -> Result<()> {
+    let host = host(&ctx)?;
+    host.script.abort(format!("{}: {words}", host.script.name));
+    Err(thrown(&ctx, &words))
+}
+
+fn fail_test(ctx: Ctx<'_>, words: String) -> Result<()> {
+    let host = host(&ctx)?;
+    host.script.fail(format!("{}: {words}", host.script.name));
+    Ok(())
+}
+
+fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
+    let host = host(&ctx)?;
+    let info = Object::new(ctx.clone())?;
+    let place = host.place.borrow().clone();
+    let script = &host.script;
+    let elapsed_ms = script.elapsed().as_secs_f64() * 1_000.0;
+    if let Some(scenario) = host.scenario() {
+        info.set("scenario", scenario.name.as_str())?;
+        info.set("executor", scenario.executor.name())?;
+        let start_ms = scenario.start.as_secs_f64() * 1_000.0;
+        let wall_ms = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0.0, |at| at.as_secs_f64() * 1e3);
+        info.set("startTime", wall_ms - elapsed_ms + start_ms)?;
+        let long_ms = scenario.executor.duration().as_secs_f64() * 1_000.0;
+        let progress = match scenario.executor.iterations() {
+            Some(all) => place.iteration_in_scenario as f64 / all.max(1) as f64,
+            None => (elapsed_ms - start_ms) / long_ms.max(1.0),
+        };
+        info.set("progress", progress.clamp(0.0, 1.0))?;
+    }
+    info.set("iterationInScenario", place.iteration_in_scenario)?;
+    info.set("iterationsCompleted", script.iterations.load(Ordering::Relaxed))?;
+    info.set("vus", script.users.load(Ordering::Relaxed))?;
+    Ok(info)
+}
+
+fn options(ctx: Ctx<'_>) -> Result<String> {
+    Ok(host(&ctx)?.script.told().options.to_string())
+}
+
+/// Milliseconds in a text such as `1m30s`.
+fn duration(text: String) -> Option<f64> {
+    crate::options::text_milliseconds(&text)
+}
+
+/// A URL as seen from another.
+fn resolve(ctx: Ctx<'_>, base: String, to: String) -> Result<String> {
+    let base = url::Url::parse(&base).map_err(|error| thrown(&ctx, &format!("{base}: {error}")))?;
+    base.join(&to).map(String::from).map_err(|error| thrown(&ctx, &format!("{to}: {error}")))
+}

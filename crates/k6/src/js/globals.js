@@ -1,0 +1,124 @@
+// What every script finds without an import. `__k6` is the host: functions in Rust.
+(() => {
+  const host = globalThis.__k6;
+  const words = (value) => {
+    if (typeof value === "string") return value;
+    if (value instanceof Error) return value.stack ? `${value.name}: ${value.message}\n${value.stack}` : String(value);
+    if (value === undefined || typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
+      return String(value);
+    }
+    try {
+      return JSON.stringify(value);
+    } catch (error) {
+      return String(value);
+    }
+  };
+  const level = (name) => (...values) => host.log(name, values.map(words).join(" "));
+  globalThis.console = {
+    log: level("info"), info: level("info"), warn: level("warning"), error: level("error"), debug: level("debug"),
+    trace: level("debug"), table: level("info"),
+  };
+
+  // timers of the user's own loop
+  const timers = new Map();
+  let lastTimer = 0;
+  const add = (call, delay, values, every) => {
+    if (typeof call !== "function") throw new TypeError("a timer needs a function");
+    const id = ++lastTimer;
+    const wait = Math.max(0, Number(delay) || 0);
+    host.hasTimers = true;
+    timers.set(id, { at: host.now() + wait, call, values, every: every ? Math.max(wait, 1) : 0 });
+    return id;
+  };
+  globalThis.setTimeout = (call, delay, ...values) => add(call, delay, values, false);
+  globalThis.setInterval = (call, delay, ...values) => add(call, delay, values, true);
+  globalThis.clearTimeout = globalThis.clearInterval = (id) => void timers.delete(id);
+  // the first timer: how long until it is due; null if there is none
+  host.timerDue = () => {
+    let first = null;
+    for (const timer of timers.values()) if (first === null || timer.at < first) first = timer.at;
+    host.hasTimers = first !== null;
+    return first === null ? null : Math.max(0, first - host.now());
+  };
+  host.fireTimer = () => {
+    let first = null;
+    for (const [id, timer] of timers) if (first === null || timer.at < first[1].at) first = [id, timer];
+    if (first === null) return;
+    const [id, timer] = first;
+    if (timer.every) timer.at += timer.every;
+    else timers.delete(id);
+    timer.call(...timer.values);
+  };
+
+  if (host.isRehearsal) {
+    // something of which every field is there
+    const anything = (depth) =>
+      new Proxy(function () {}, {
+        get(target, key) {
+          if (key === Symbol.toPrimitive) return (hint) => (hint === "number" ? 1 : "1");
+          if (key === Symbol.iterator) return function* () { if (depth < 4) yield anything(depth + 1); };
+          if (key === "toString" || key === "toJSON") return () => "1";
+          if (key === "length") return 1;
+          if (key === "then") return undefined;
+          if (key in Array.prototype && typeof Array.prototype[key] === "function") {
+            return (...values) => Array.prototype[key].apply(depth < 4 ? [anything(depth + 1)] : [], values);
+          }
+          return depth < 12 ? anything(depth + 1) : undefined;
+        },
+        apply: () => anything(depth + 1),
+        has: () => true,
+        ownKeys: () => ["prototype"],
+      });
+    host.anything = anything(0);
+    const parse = JSON.parse;
+    JSON.parse = (text, ...more) => (text === host.rehearsalBody ? host.anything : parse(text, ...more));
+  }
+
+  globalThis.open = (path, mode) => host.open(String(path), mode === "b");
+  globalThis.crypto = {
+    getRandomValues(array) {
+      if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues needs a typed array");
+      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(new Uint8Array(host.random(array.byteLength)));
+      return array;
+    },
+    randomUUID() {
+      const bytes = new Uint8Array(host.random(16));
+      bytes[6] = (bytes[6] & 0x0f) | 0x40;
+      bytes[8] = (bytes[8] & 0x3f) | 0x80;
+      const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    },
+  };
+
+  host.setting = { userAgent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false };
+  host.hasTimers = false;
+  host.configure = (options) => {
+    const told = (name, otherwise) => (options[name] === undefined || options[name] === null ? otherwise : options[name]);
+    host.setting = {
+      userAgent: String(told("userAgent", host.userAgent)),
+      noCookiesReset: Boolean(options.noCookiesReset),
+      maxRedirects: Number(told("maxRedirects", 10)),
+      throw: Boolean(options.throw),
+      discardResponseBodies: Boolean(options.discardResponseBodies),
+    };
+  };
+
+  // what an iteration begins with
+  const begins = [];
+  host.onBegin = (call) => void begins.push(call);
+  host.begin = () => {
+    timers.clear();
+    host.group = "";
+    for (const call of begins) call();
+  };
+  host.group = "";
+  // tags of the user's own, by `exec.vu.tags` or `exec.vu.metrics.tags`
+  host.vuTags = {};
+  host.tags = (own) => {
+    let flat = "";
+    for (const tags of [host.vuTags, own]) {
+      if (tags) for (const name in tags) flat += `${name}\0${tags[name]}\0`;
+    }
+    return flat;
+  };
+})();

@@ -1,0 +1,624 @@
+const host = globalThis.__k6;
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MINE = new Set(["content-length", "connection", "transfer-encoding"]);
+const escaped = (text) => encodeURIComponent(text).replace(/%20/g, "+").replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+
+class FileData {
+  constructor(data, filename, contentType) {
+    this.data = data;
+    this.filename = filename === undefined ? `${Date.now()}` : String(filename);
+    this.content_type = contentType === undefined ? "application/octet-stream" : String(contentType);
+  }
+}
+
+export const file = (data, filename, contentType) => new FileData(data, filename, contentType);
+
+// ---- statuses that are good
+
+const DEFAULT_EXPECTED = { ranges: [200, 399] };
+let expected = DEFAULT_EXPECTED;
+
+export function expectedStatuses(...statuses) {
+  if (statuses.length === 0) throw new Error("no arguments");
+  const ranges = [];
+  for (const status of statuses) {
+    if (typeof status === "number") ranges.push(status, status);
+    else if (status && typeof status.min === "number" && typeof status.max === "number") ranges.push(status.min, status.max);
+    else throw new Error("expectedStatuses takes numbers, and objects with min and max");
+  }
+  return { ranges };
+}
+
+export function setResponseCallback(callback) {
+  if (callback !== null && !(callback && callback.ranges)) throw new Error("unsupported callback; use http.expectedStatuses");
+  expected = callback;
+}
+
+const isGood = (callback, status) => {
+  if (callback === null) return null;
+  const { ranges } = callback;
+  for (let at = 0; at < ranges.length; at += 2) if (status >= ranges[at] && status <= ranges[at + 1]) return true;
+  return false;
+};
+
+// ---- cookies
+
+const hostOf = (url) => /^[a-z]+:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)/i.exec(url)?.[1].toLowerCase() ?? "";
+const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
+
+export class CookieJar {
+  #all = [];
+
+  set(url, name, value, options = {}) {
+    const given = options ?? {};
+    const domain = given.domain ? String(given.domain).replace(/^\./, "").toLowerCase() : "";
+    this.#put({
+      name: String(name), value: String(value), host: domain || hostOf(url), isDomain: Boolean(domain),
+      path: given.path || "/", secure: Boolean(given.secure), httpOnly: Boolean(given.http_only), maxAge: given.max_age ?? 0,
+      expires: given.expires ? Date.parse(given.expires) : given.max_age > 0 ? Date.now() + given.max_age * 1000 : Infinity,
+    });
+    return true;
+  }
+
+  #put(cookie) {
+    const same = (other) => other.name === cookie.name && other.host === cookie.host && other.path === cookie.path;
+    const at = this.#all.findIndex(same);
+    if (at >= 0) this.#all[at] = cookie;
+    else if (this.#all.length < 3000) this.#all.push(cookie);
+  }
+
+  // what a response sets, by its Set-Cookie lines
+  take(url, lines) {
+    const set = {};
+    for (const line of lines) {
+      const [pair, ...attributes] = line.split(";");
+      const cut = pair.indexOf("=");
+      if (cut < 1) continue;
+      const from = pathOf(url);
+      const cookie = {
+        name: pair.slice(0, cut).trim(), value: pair.slice(cut + 1).trim(), host: hostOf(url), isDomain: false,
+        path: from.slice(0, Math.max(1, from.lastIndexOf("/"))), secure: false, httpOnly: false, maxAge: 0, expires: Infinity,
+      };
+      const told = { domain: "", path: "", expires: 0 };
+      let maxAge = null;
+      for (const attribute of attributes) {
+        const [key, ...rest] = attribute.split("=");
+        const value = rest.join("=").trim();
+        switch (key.trim().toLowerCase()) {
+          case "domain":
+            told.domain = value.replace(/^\./, "").toLowerCase();
+            break;
+          case "path":
+            told.path = value;
+            if (value.startsWith("/")) cookie.path = value;
+            break;
+          case "expires":
+            told.expires = Date.parse(value) || 0;
+            cookie.expires = told.expires || Infinity;
+            break;
+          case "max-age":
+            if (/^-?\d+$/.test(value)) maxAge = Number(value);
+            break;
+          case "secure":
+            cookie.secure = true;
+            break;
+          case "httponly":
+            cookie.httpOnly = true;
+            break;
+          default:
+        }
+      }
+      if (maxAge !== null) {
+        cookie.maxAge = maxAge;
+        cookie.expires = Date.now() + maxAge * 1000;
+      }
+      (set[cookie.name] ??= []).push({
+        name: cookie.name, value: cookie.value, domain: told.domain, path: told.path, http_only: cookie.httpOnly,
+        secure: cookie.secure, max_age: cookie.maxAge, expires: told.expires,
+      });
+      if (told.domain && told.domain !== cookie.host) {
+        if (!cookie.host.endsWith(`.${told.domain}`)) continue;
+        [cookie.host, cookie.isDomain] = [told.domain, true];
+      } else if (told.domain) {
+        cookie.isDomain = true;
+      }
+      this.#put(cookie);
+    }
+    return set;
+  }
+
+  // those that go with a request to a URL, the longest path first
+  of(url) {
+    if (this.#all.length === 0) return [];
+    const now = Date.now();
+    this.#all = this.#all.filter((cookie) => cookie.expires > now);
+    const [name, path, isSecure] = [hostOf(url), pathOf(url), /^https:/i.test(url)];
+    const fits = (cookie) =>
+      (name === cookie.host || (cookie.isDomain && name.endsWith(`.${cookie.host}`))) &&
+      (path === cookie.path || (path.startsWith(cookie.path) && (cookie.path.endsWith("/") || path[cookie.path.length] === "/"))) &&
+      (!cookie.secure || isSecure);
+    return this.#all.filter(fits).sort((a, b) => b.path.length - a.path.length);
+  }
+
+  cookiesForURL(url) {
+    const found = {};
+    for (const cookie of this.of(url)) (found[cookie.name] ??= []).push(cookie.value);
+    return found;
+  }
+
+  clear(url) {
+    const gone = new Set(this.of(url));
+    this.#all = this.#all.filter((cookie) => !gone.has(cookie));
+  }
+
+  delete(url, name) {
+    const gone = new Set(this.of(url).filter((cookie) => cookie.name === name));
+    this.#all = this.#all.filter((cookie) => !gone.has(cookie));
+  }
+}
+
+let jar = new CookieJar();
+export const cookieJar = () => jar;
+host.onBegin(() => {
+  if (!host.setting.noCookiesReset) jar = new CookieJar();
+});
+
+// ---- answers
+
+const canonical = (name) => name.replace(/[^-]+/g, (word) => word[0].toUpperCase() + word.slice(1).toLowerCase());
+
+const headersOf = (head) => {
+  const headers = {};
+  for (const line of head.split("\n")) {
+    const cut = line.indexOf(":");
+    if (cut < 1) continue;
+    const [name, value] = [canonical(line.slice(0, cut)), line.slice(cut + 1).trim()];
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+  }
+  return headers;
+};
+
+const REASONS = {
+  200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found",
+  303: "See Other", 304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",
+  401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 410: "Gone",
+  422: "Unprocessable Entity", 429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+  503: "Service Unavailable", 504: "Gateway Timeout",
+};
+
+// what is asked of a JSON document, in the words of gjson
+const steps = (path) => {
+  const found = [];
+  let word = "";
+  let depth = 0;
+  for (let at = 0; at < path.length; at += 1) {
+    const c = path[at];
+    if (c === "\\" && depth === 0) {
+      at += 1;
+      word += path[at] ?? "";
+    } else if ((c === "." || c === "|") && depth === 0) {
+      found.push(word);
+      word = "";
+    } else {
+      if (c === "(" || c === "[") depth += 1;
+      if (c === ")" || c === "]") depth -= 1;
+      word += c;
+    }
+  }
+  found.push(word);
+  return found;
+};
+
+const wild = (pattern) =>
+  new RegExp(`^${pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".")}$`);
+
+const compare = (left, sign, right) => {
+  switch (sign) {
+    case "==":
+    case "=":
+      return left === right;
+    case "!=":
+      return left !== right;
+    case "<":
+      return left < right;
+    case "<=":
+      return left <= right;
+    case ">":
+      return left > right;
+    case ">=":
+      return left >= right;
+    case "%":
+      return typeof left === "string" && wild(right).test(left);
+    default:
+      return typeof left === "string" && !wild(right).test(left);
+  }
+};
+
+const select = (value, path) => {
+  if (path.length === 0) return value;
+  const [first, ...rest] = path;
+  if (Array.isArray(value)) {
+    if (first === "#") {
+      if (rest.length === 0) return value.length;
+      return value.map((item) => select(item, rest)).filter((item) => item !== undefined);
+    }
+    const query = /^#\(\s*([^!=<>%]*?)\s*(?:(==|=|!=|<=|<|>=|>|!%|%)\s*(.*?))?\s*\)(#?)$/.exec(first);
+    if (query) {
+      const [, name, sign, told, every] = query;
+      let right = told;
+      if (told !== undefined) {
+        try {
+          right = JSON.parse(told);
+        } catch {
+          right = told;
+        }
+      }
+      const fits = (item) => {
+        const left = name === "" ? item : select(item, steps(name));
+        return sign === undefined ? left !== undefined : left !== undefined && compare(left, sign, right);
+      };
+      const found = value.filter(fits);
+      if (every) return rest.length === 0 ? found : found.map((item) => select(item, rest)).filter((item) => item !== undefined);
+      return found.length === 0 ? undefined : select(found[0], rest);
+    }
+    return /^\d+$/.test(first) && Number(first) < value.length ? select(value[Number(first)], rest) : undefined;
+  }
+  if (value === null || typeof value !== "object") return undefined;
+  if (Object.hasOwn(value, first)) return select(value[first], rest);
+  if (/[*?]/.test(first)) {
+    const name = Object.keys(value).find((key) => wild(first).test(key));
+    return name === undefined ? undefined : select(value[name], rest);
+  }
+  return undefined;
+};
+
+export class Response {
+  #raw;
+  #body;
+  #headers;
+  #cookies;
+  #json;
+  #kind;
+
+  constructor(raw, request, kind, cookies) {
+    // [status, head, body, duration, code, error, set-cookie, version, waiting, connecting, tls]
+    this.#raw = raw;
+    this.#kind = kind;
+    this.#cookies = cookies;
+    this.url = request.url;
+    this.request = request;
+    this.status = raw[0];
+    this.error_code = raw[4];
+    this.error = raw[5];
+  }
+
+  get status_text() {
+    return this.status === 0 ? "" : `${this.status} ${REASONS[this.status] ?? ""}`.trim();
+  }
+
+  get proto() {
+    return this.status === 0 ? "" : this.#raw[7];
+  }
+
+  get headers() {
+    return (this.#headers ??= headersOf(this.#raw[1]));
+  }
+
+  get cookies() {
+    return (this.#cookies ??= {});
+  }
+
+  get body() {
+    if (this.#body !== undefined) return this.#body;
+    if (this.#kind === "none" || this.status === 0) this.#body = null;
+    else this.#body = this.#kind === "binary" ? this.#raw[2] : host.text(this.#raw[2]);
+    return this.#body;
+  }
+
+  set body(value) {
+    this.#body = value;
+  }
+
+  get timings() {
+    const [duration, connecting, tls] = [this.#raw[3], this.#raw[8] ?? 0, this.#raw[9] ?? 0];
+    return {
+      duration, blocked: connecting + tls, looking_up: 0, connecting, tls_handshaking: tls, sending: 0, waiting: duration, receiving: 0,
+    };
+  }
+
+  get remote_ip() {
+    return hostOf(this.url);
+  }
+
+  get remote_port() {
+    const port = /^[a-z]+:\/\/[^/?#]*:(\d+)/i.exec(this.url);
+    return port ? Number(port[1]) : /^https/i.test(this.url) ? 443 : 80;
+  }
+
+  json(selector) {
+    if (host.isRehearsal) return host.anything;
+    if (this.#json === undefined) {
+      const text = this.#kind === "binary" ? host.text(this.#raw[2]) : this.body;
+      if (text === null) throw new Error("the body is null so we can't transform it to JSON - this likely was because of a request error getting the response");
+      try {
+        this.#json = { value: JSON.parse(text) };
+      } catch (error) {
+        throw new Error(`cannot parse json due to an error: ${error.message}`);
+      }
+    }
+    return selector === undefined ? this.#json.value : select(this.#json.value, steps(String(selector)));
+  }
+
+  html(selector) {
+    const found = host.parseHTML(this.body ?? "", this.url);
+    return selector === undefined ? found : found.find(selector);
+  }
+
+  submitForm(given = {}) {
+    const { formSelector = "form", submitSelector = '[type="submit"]', fields = {}, params = {} } = given ?? {};
+    const form = this.html(formSelector);
+    if (form.size() === 0) throw new Error(`no form found for selector '${formSelector}' in response '${this.url}'`);
+    const method = (form.attr("method") ?? "GET").toUpperCase();
+    const values = form.serializeObject();
+    const submit = form.find(submitSelector);
+    const name = submit.attr("name");
+    if (name !== undefined && name !== "") values[name] = submit.val() ?? "";
+    Object.assign(values, fields);
+    const action = host.resolve(this.url, form.attr("action") ?? "");
+    if (method !== "GET") return request(method, action, values, params);
+    const query = formOf(values);
+    return request("GET", query === "" ? action : `${action.split("?")[0]}?${query}`, null, params);
+  }
+
+  clickLink(given = {}) {
+    const { selector = "a[href]", params = {} } = given ?? {};
+    const link = this.html(selector);
+    if (link.size() === 0) throw new Error(`no element found for selector '${selector}' in response '${this.url}'`);
+    const href = link.attr("href");
+    if (href === undefined) throw new Error(`no valid href attribute value found on element '${selector}' in response '${this.url}'`);
+    return request("GET", host.resolve(this.url, href), null, params);
+  }
+
+  toJSON() {
+    const { url, status, status_text, proto, headers, cookies, body, timings, error, error_code, remote_ip, remote_port } = this;
+    return { remote_ip, remote_port, url, status, status_text, proto, headers, cookies, body, timings, error, error_code, request: this.request };
+  }
+}
+
+// ---- requests
+
+const formOf = (values) => {
+  const parts = [];
+  for (const name of Object.keys(values).sort()) {
+    for (const value of Array.isArray(values[name]) ? values[name] : [values[name]]) {
+      parts.push(`${escaped(name)}=${escaped(value === null || value === undefined ? "" : String(value))}`);
+    }
+  }
+  return parts.join("&");
+};
+
+const quoted = (text) => text.replace(/\\/g, "\\\\").replace(/"/g, '\\"');
+
+const multipartOf = (values) => {
+  const boundary = host.hex(host.random(30));
+  const parts = [];
+  for (const name of Object.keys(values)) {
+    const value = values[name];
+    let head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"`;
+    if (value instanceof FileData) {
+      head += `; filename="${quoted(value.filename)}"\r\nContent-Type: ${value.content_type}`;
+    }
+    parts.push(host.bytesOf(`${head}\r\n\r\n`), host.bytesOf(value instanceof FileData ? value.data : String(value)), host.bytesOf("\r\n"));
+  }
+  parts.push(host.bytesOf(`--${boundary}--\r\n`));
+  return [host.joined(parts), `multipart/form-data; boundary=${boundary}`];
+};
+
+const timeoutOf = (told) => {
+  if (told === undefined || told === null) return -1;
+  if (typeof told === "number") return told;
+  const ms = host.duration(String(told));
+  if (ms === undefined) throw new Error(`invalid timeout '${told}': use milliseconds, or text such as '10s'`);
+  return ms;
+};
+
+const digestOf = (challenge, method, path, user, password) => {
+  const part = (name) => new RegExp(`${name}=(?:"([^"]*)"|([^,\\s]*))`, "i").exec(challenge)?.slice(1).find((text) => text !== undefined);
+  const md5 = (text) => host.hex(host.digest("md5", host.bytesOf(text)));
+  const [realm, nonce, opaque] = [part("realm") ?? "", part("nonce") ?? "", part("opaque")];
+  const qop = (part("qop") ?? "").split(",").map((word) => word.trim()).includes("auth");
+  const [ha1, ha2] = [md5(`${user}:${realm}:${password}`), md5(`${method}:${path}`)];
+  const cnonce = host.hex(host.random(8));
+  const response = qop ? md5(`${ha1}:${nonce}:00000001:${cnonce}:auth:${ha2}`) : md5(`${ha1}:${nonce}:${ha2}`);
+  let said = `Digest username="${user}", realm="${realm}", nonce="${nonce}", uri="${path}", response="${response}", algorithm=MD5`;
+  if (qop) said += `, qop=auth, nc=00000001, cnonce="${cnonce}"`;
+  if (opaque !== undefined) said += `, opaque="${opaque}"`;
+  return said;
+};
+
+const NONE = Object.freeze({});
+
+export function request(method, url, body, params) {
+  method = String(method).toUpperCase();
+  let name;
+  if (url !== null && typeof url === "object" && "__url" in url) {
+    name = url.__name;
+    url = url.__url;
+  }
+  url = String(url);
+  const given = params ?? NONE;
+  if (typeof given !== "object") throw new TypeError("the parameters of a request are an object");
+  const setting = host.setting;
+  const { tags } = given;
+  if (tags && tags.name !== undefined) name = String(tags.name);
+
+  // the head
+  let head = "";
+  let hasType = false;
+  let hasAgent = false;
+  let ownCookies;
+  const { headers } = given;
+  if (headers) {
+    for (const key of Object.keys(headers)) {
+      const lower = key.toLowerCase();
+      if (MINE.has(lower)) continue;
+      const value = String(headers[key]);
+      if (value.includes("\n") || key.includes("\n")) throw new Error(`invalid header ${key}`);
+      if (lower === "cookie") {
+        ownCookies = value;
+        continue;
+      }
+      if (lower === "content-type") hasType = true;
+      if (lower === "user-agent") hasAgent = true;
+      head += `${key}: ${value}\n`;
+    }
+  }
+  if (!hasAgent && setting.userAgent !== "") head += `User-Agent: ${setting.userAgent}\n`;
+
+  // the body
+  let sent = null;
+  if (body !== null && body !== undefined) {
+    if (typeof body === "string" || body instanceof ArrayBuffer) sent = body;
+    else if (ArrayBuffer.isView(body)) sent = host.bytesOf(body);
+    else if (typeof body === "object") {
+      if (Object.values(body).some((value) => value instanceof FileData)) {
+        const [bytes, type] = multipartOf(body);
+        sent = bytes;
+        if (!hasType) head += `Content-Type: ${type}\n`;
+      } else {
+        sent = formOf(body);
+        if (!hasType) head += "Content-Type: application/x-www-form-urlencoded\n";
+      }
+    } else sent = String(body);
+  }
+  if (given.compression) {
+    if (sent !== null) {
+      const kinds = String(given.compression).split(",").map((kind) => kind.trim());
+      for (const kind of kinds) sent = host.compressed(kind, host.bytesOf(sent));
+      head += `Content-Encoding: ${kinds.join(", ")}\n`;
+    }
+  }
+
+  // who asks
+  let user;
+  const credentials = /^([a-z]+:\/\/)([^/?#@]*)@/i.exec(url);
+  if (credentials) {
+    url = credentials[1] + url.slice(credentials[0].length);
+    const [login, ...password] = credentials[2].split(":");
+    user = [decodeURIComponent(login), decodeURIComponent(password.join(":"))];
+    if (given.auth !== "digest") head += `Authorization: Basic ${host.b64encode(host.bytesOf(user.join(":")), "std")}\n`;
+  }
+
+  const kind = given.responseType ?? (setting.discardResponseBodies ? "none" : "text");
+  if (kind !== "text" && kind !== "binary" && kind !== "none") throw new Error(`unknown responseType '${kind}': text, binary or none`);
+  const callback = given.responseCallback === undefined ? expected : given.responseCallback;
+  const ranges = callback === null ? null : callback === DEFAULT_EXPECTED ? undefined : callback.ranges;
+  const flatTags = tags || host.hasVuTags ? host.tags(tags) : "";
+  const timeout = timeoutOf(given.timeout);
+  const most = given.redirects ?? setting.maxRedirects;
+  const used = given.jar instanceof CookieJar ? given.jar : jar;
+  const passing = [];
+  if (given.cookies) {
+    for (const key of Object.keys(given.cookies)) {
+      const cookie = given.cookies[key];
+      const [value, replace] = cookie !== null && typeof cookie === "object" ? [cookie.value, cookie.replace] : [cookie, false];
+      passing.push([key, String(value), Boolean(replace)]);
+    }
+  }
+  let authorization = "";
+  const isPlain = timeout < 0 && name === undefined && kind !== "none" && ranges === undefined && flatTags === "";
+  const extra = isPlain ? null : [timeout, name, kind === "none", ranges, flatTags];
+
+  for (let hops = 0; ; ) {
+    let cookie = ownCookies ?? "";
+    const kept = used.of(url);
+    if (kept.length > 0 || passing.length > 0) {
+      const replaced = new Set(passing.filter((one) => one[2]).map((one) => one[0]));
+      const pairs = kept.filter((one) => !replaced.has(one.name)).map((one) => `${one.name}=${one.value}`);
+      pairs.unshift(...passing.map((one) => `${one[0]}=${one[1]}`));
+      cookie = [...(cookie ? [cookie] : []), ...pairs].join("; ");
+    }
+    const lines = cookie === "" ? head + authorization : `${head}${authorization}Cookie: ${cookie}\n`;
+    const raw = host.send(method, url, sent, lines, host.group, extra);
+    const made = { method, url, body: sent ?? "", lines, get headers() {
+      const found = {};
+      for (const line of this.lines.split("\n")) {
+        const cut = line.indexOf(":");
+        if (cut > 0) (found[canonical(line.slice(0, cut))] ??= []).push(line.slice(cut + 2));
+      }
+      return found;
+    }, cookies: NONE };
+    let cookies;
+    if (raw[6] !== "") cookies = used.take(url, raw[6].split("\n"));
+    const response = new Response(raw, made, kind, cookies);
+    if (raw[0] === 0) {
+      if (given.throw ?? setting.throw) throw new Error(raw[5]);
+      host.log("warning", `Request Failed: ${raw[5]}`);
+      return response;
+    }
+    if (raw[0] === 401 && user && given.auth === "digest" && authorization === "") {
+      const challenge = response.headers["Www-Authenticate"] ?? "";
+      if (/^digest/i.test(challenge)) {
+        const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "") || "/";
+        authorization = `Authorization: ${digestOf(challenge, method, path, user[0], user[1])}\n`;
+        continue;
+      }
+    }
+    const location = REDIRECTS.has(raw[0]) ? response.headers.Location : undefined;
+    if (location === undefined || most === 0) return response;
+    if (hops >= most) {
+      if (most > 0) host.log("warning", `Possible redirect loop, ${raw[0]} response returned last, URL: ${url}`);
+      return response;
+    }
+    hops += 1;
+    url = host.resolve(url, location);
+    if (raw[0] !== 307 && raw[0] !== 308) {
+      if (method !== "HEAD") method = "GET";
+      sent = null;
+      head = head.replace(/^content-(type|encoding): .*\n/gim, "");
+    }
+  }
+}
+
+export const get = (url, params) => request("GET", url, null, params);
+export const head = (url, params) => request("HEAD", url, null, params);
+export const post = (url, body, params) => request("POST", url, body, params);
+export const put = (url, body, params) => request("PUT", url, body, params);
+export const patch = (url, body, params) => request("PATCH", url, body, params);
+export const del = (url, body, params) => request("DELETE", url, body, params);
+export const options = (url, body, params) => request("OPTIONS", url, body, params);
+export const asyncRequest = async (method, url, body, params) => {
+  await null;
+  return request(method, url, body, params);
+};
+
+export function batch(requests) {
+  if (requests === null || typeof requests !== "object") throw new TypeError("batch takes an array or an object of requests");
+  const one = (told) => {
+    if (typeof told === "string" || (told && "__url" in told)) return request("GET", told);
+    if (Array.isArray(told)) {
+      const [method, url, body, params] = told;
+      return request(method, url, String(method).toUpperCase() === "GET" ? null : body, params);
+    }
+    return request(told.method ?? "GET", told.url, told.body, told.params);
+  };
+  if (Array.isArray(requests)) return requests.map(one);
+  return Object.fromEntries(Object.keys(requests).map((name) => [name, one(requests[name])]));
+}
+
+export const url = (parts, ...values) => {
+  let [whole, name] = [parts[0], parts[0]];
+  values.forEach((value, at) => {
+    whole += String(value) + parts[at + 1];
+    name += `\${}${parts[at + 1]}`;
+  });
+  return { __url: whole, __name: name, toString: () => whole };
+};
+
+export const [SSL_3_0, TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
+
+export default {
+  request, get, head, post, put, patch, del, options, asyncRequest, batch, url, file, cookieJar, CookieJar, Response, expectedStatuses,
+  setResponseCallback, SSL_3_0, TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3,
+};

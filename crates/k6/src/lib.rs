@@ -1,0 +1,244 @@
+//! Scripts of k6, in JavaScript, as sessions.
+//!
+//! A user of k6 is a session's number: it has a JavaScript runtime of its own ([QuickJS](https://bellard.org/quickjs/)), on
+//! a stack of its own. An iteration is a session. A request suspends the stack, goes through the load engine like every
+//! other, and its answer resumes it. Contract: k6's documentation of its JavaScript API, version 1.
+//!
+//! # What holds
+//! - What a script measures (k6's metrics, its own, checks) is k6's: service times. Response times from the due moment, the
+//!   ledger and the verdict are those of every session.
+//! - A user's memory and the time that it works without waiting are bounded.
+//! - A script opens files only before its first iteration, and has no network but the load engine.
+
+mod bytes;
+mod host;
+mod metrics;
+mod modules;
+mod options;
+mod program;
+mod rehearsal;
+mod script;
+mod summary;
+mod thresholds;
+mod vu;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tidemark_drive::Programs;
+
+pub use metrics::CheckCounts;
+pub use options::{Executor, Given, ScenarioOf, Stage};
+pub use program::{Origin, Runs};
+pub use rehearsal::Sent;
+pub use summary::{Summary, ThresholdOutcome};
+
+use crate::metrics::{Measured, Metrics};
+use crate::program::Users;
+use crate::script::Script;
+use crate::vu::Vu;
+
+/// Longest that `setup` and `teardown` take, unless the script says otherwise.
+const SETUP_MAX: Duration = Duration::from_secs(60);
+
+/// What is wrong with a script, with its file and line.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+#[error("{0}")]
+pub struct ScriptError(String);
+
+/// Where a script stands, and what it is given.
+#[derive(Debug, Clone)]
+pub struct Source<'a> {
+    /// As messages name it.
+    pub name: &'a str,
+    /// Where it lies.
+    pub path: &'a Path,
+    /// Its text.
+    pub text: &'a [u8],
+    /// What it finds in `__ENV`.
+    pub env: &'a [(String, String)],
+    /// What the command line says in place of its options.
+    pub given: Given,
+}
+
+/// A script that has been read: its top level has run.
+pub struct K6 {
+    script: Arc<Script>,
+    /// What each thread measures.
+    threads: Arc<Mutex<Vec<Arc<Metrics>>>>,
+}
+
+impl fmt::Debug for K6 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("K6").field("script", &self.script.name).finish_non_exhaustive()
+    }
+}
+
+fn script_of(source: &Source<'_>) -> Result<Script, ScriptError> {
+    let text = std::str::from_utf8(source.text)
+        .map_err(|_| ScriptError(format!("{}: it is not UTF-8", source.name)))?;
+    let env = source.env.to_vec();
+    Ok(Script::new(source.name, source.path, text.to_owned(), env, source.given.clone()))
+}
+
+impl K6 {
+    /// Reads a script: runs its top level once.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(source: &Source<'_>) -> Result<K6, ScriptError> {
+        let script = Arc::new(script_of(source)?);
+        drop(Vu::begin(&script, host::MAIN, &Arc::default()).map_err(ScriptError)?);
+        let told = script.told();
+        for scenario in &told.scenarios {
+            if !told.functions.contains(&scenario.exec) {
+                return Err(ScriptError(format!(
+                    "{}: it exports no function {}, which the scenario {} runs",
+                    source.name, scenario.exec, scenario.name
+                )));
+            }
+        }
+        Ok(K6 { script, threads: Arc::default() })
+    }
+
+    /// Runs a script's functions once without a network, to learn where they send what.
+    ///
+    /// # Errors
+    /// What is wrong with its top level.
+    pub fn rehearse(&self, source: &Source<'_>) -> Result<Sent, ScriptError> {
+        let mut script = script_of(source)?;
+        script.is_rehearsal = true;
+        script.bounds = rehearsal::bounds(script.bounds);
+        let script = Arc::new(script);
+        let mut functions = vec!["setup"];
+        functions.retain(|name| self.exports(name));
+        for scenario in &self.script.told().scenarios {
+            if !functions.contains(&scenario.exec.as_str()) {
+                functions.push(&scenario.exec);
+            }
+        }
+        Ok(rehearsal::rehearse(&script, &functions))
+    }
+
+    /// The loads that its options ask for.
+    pub fn scenarios(&self) -> &[ScenarioOf] {
+        &self.script.told().scenarios
+    }
+
+    /// Whether it exports a function of this name.
+    pub fn exports(&self, function: &str) -> bool {
+        self.script.told().functions.iter().any(|known| known == function)
+    }
+
+    /// An option that it exports.
+    pub fn option(&self, name: &str) -> Option<&Value> {
+        self.script.told().options.get(name).filter(|value| !value.is_null())
+    }
+
+    /// How long `setup` or `teardown` may take.
+    pub fn longest(&self, function: &str) -> Duration {
+        let told =
+            self.option(&format!("{function}Timeout")).and_then(|told| options::milliseconds(told).ok());
+        told.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok()).unwrap_or(SETUP_MAX)
+    }
+
+    /// URLs that begin with a slash are of this system.
+    pub fn set_base(&self, url: &str) {
+        let _ = self.script.base.set(url.trim_end_matches('/').to_owned());
+    }
+
+    /// The sessions' iterations, by the plan's kinds of sessions.
+    pub fn programs(&self, origins: Vec<Origin>, kinds: Vec<Option<Runs>>) -> Programs {
+        self.programs_of(origins, kinds, false)
+    }
+
+    /// A single run of `setup` or `teardown`, by the plan's only session.
+    pub fn programs_of_main(&self, origins: Vec<Origin>, runs: Runs) -> Programs {
+        self.programs_of(origins, vec![Some(runs)], true)
+    }
+
+    fn programs_of(&self, origins: Vec<Origin>, kinds: Vec<Option<Runs>>, is_main: bool) -> Programs {
+        let (script, threads) = (Arc::clone(&self.script), Arc::clone(&self.threads));
+        let (origins, kinds): (Arc<[Origin]>, Arc<[Option<Runs>]>) = (origins.into(), kinds.into());
+        Programs::new(move |_| {
+            let metrics = Arc::new(Metrics::default());
+            threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&metrics));
+            Box::new(Users::new(&script, &metrics, &origins, &kinds, is_main))
+        })
+    }
+
+    /// Why the script ended the run, if it did.
+    pub fn aborted(&self) -> Option<String> {
+        self.script.aborted()
+    }
+
+    /// Begins anew with what is measured, and with the run's time: `setup` is over.
+    pub fn begin(&self) {
+        self.script.set_begun();
+    }
+
+    fn measured(&self) -> Measured {
+        let mut sum = Measured::default();
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().for_each(|thread| thread.add_to(&mut sum));
+        sum
+    }
+
+    /// Ends the run if a threshold that asks for it is crossed.
+    pub fn look(&self) {
+        let elapsed_s = self.script.elapsed().as_secs_f64();
+        let told = self.script.told();
+        let asks = |of: &&thresholds::Threshold| of.aborts_after_s.is_some_and(|after| elapsed_s >= after);
+        let asking: Vec<_> = told.thresholds.iter().filter(asks).collect();
+        if asking.is_empty() || self.script.aborted().is_some() {
+            return;
+        }
+        let measured = self.measured();
+        for threshold in asking {
+            let outcome = summary::outcome(&self.script, &measured, threshold, elapsed_s);
+            if !outcome.holds {
+                self.script.abort(format!("{}: {outcome}, and it aborts the run", self.script.name));
+            }
+        }
+    }
+
+    /// What it measured in a load of so many seconds.
+    pub fn summary(&self, seconds: f64) -> Summary {
+        Summary::new(&self.script, &self.measured(), seconds)
+    }
+
+    /// What `handleSummary` returns: texts by where they go. None where the script has none.
+    ///
+    /// # Errors
+    /// What it threw.
+    pub fn handle_summary(&self, summary: &Summary) -> Result<Option<Vec<(String, String)>>, ScriptError> {
+        if !self.exports("handleSummary") {
+            return Ok(None);
+        }
+        let failed = |words: String| ScriptError(words);
+        let mut vu = Vu::begin(&self.script, host::MAIN, &Arc::default()).map_err(failed)?;
+        let call = vu::Call {
+            function: "handleSummary".into(),
+            takes_data: false,
+            argument: Some(summary.data.to_string().into()),
+            place: vu::Place::default(),
+        };
+        let returned = match vu.resume(vu::Input::Call(call)) {
+            vu::Output::Returned(json) => json.unwrap_or_default(),
+            vu::Output::Threw(words) => return Err(ScriptError(words)),
+            _ => {
+                return Err(ScriptError(format!(
+                    "{}: handleSummary sends and sleeps nothing",
+                    self.script.name
+                )));
+            }
+        };
+        let returned: Value = serde_json::from_str(&returned).unwrap_or_default();
+        let entries = returned.as_object().into_iter().flatten();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Ok(Some(entries.map(|(place, value)| (place.clone(), text(value))).collect()))
+    }
+}

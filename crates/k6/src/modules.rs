@@ -1,0 +1,147 @@
+//! Where imports lead: k6's own modules, libraries that are usual with it, and files beside the script.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Exception, Module, Result};
+
+use crate::script::{Script, normal};
+
+/// The modules that are built in.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("k6", include_str!("js/k6.js")),
+    ("k6/http", include_str!("js/http.js")),
+    ("k6/metrics", include_str!("js/metrics.js")),
+    ("k6/data", include_str!("js/data.js")),
+    ("k6/encoding", include_str!("js/encoding.js")),
+    ("k6/crypto", include_str!("js/crypto.js")),
+    ("k6/execution", include_str!("js/execution.js")),
+    ("k6/timers", include_str!("js/timers.js")),
+];
+
+/// Libraries that scripts import from the web: how their file is called, without its version, and what stands for them.
+const LIBRARIES: &[(&str, &str)] = &[];
+
+/// What is not there, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
+    ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
+    ("k6/net/grpc", "k6/net/grpc is not supported"),
+    ("k6/ws", "k6/ws is not supported; a scenario's own steps drive WebSockets"),
+    ("k6/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
+    ("k6/experimental/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
+    ("k6/html", "k6/html is not supported"),
+];
+
+/// Finds and loads modules.
+#[derive(Debug, Clone)]
+pub(crate) struct Modules(pub Arc<Script>);
+
+impl Modules {
+    fn library(name: &str) -> Option<&'static str> {
+        let file =
+            name.rsplit('/').find(|part| part.ends_with(".js") || part.ends_with(".mjs")).unwrap_or(name);
+        LIBRARIES.iter().find(|(known, _)| file.contains(known)).map(|(_, source)| *source)
+    }
+}
+
+impl Resolver for Modules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        let told = name.strip_prefix("file://").unwrap_or(name);
+        if BUILT_IN.iter().any(|(known, _)| *known == told) {
+            return Ok(told.to_owned());
+        }
+        if let Some(timer) = told.strip_prefix("k6/experimental/")
+            && BUILT_IN.iter().any(|(known, _)| known.strip_prefix("k6/") == Some(timer))
+        {
+            return Ok(format!("k6/{timer}"));
+        }
+        let refused =
+            REFUSED.iter().find(|(known, _)| *known == told || told.starts_with(&format!("{known}/")));
+        if let Some((_, why)) = refused {
+            return Err(Exception::throw_message(ctx, why));
+        }
+        if told.contains("://") || told.starts_with("jslib.") {
+            if Modules::library(told).is_some() {
+                return Ok(told.to_owned());
+            }
+            let why =
+                format!("{told}: nothing is fetched; save it beside the script, and import it by its path");
+            return Err(Exception::throw_message(ctx, &why));
+        }
+        if told.starts_with("k6/") || told == "k6" {
+            return Err(Exception::throw_message(ctx, &format!("there is no module {told}")));
+        }
+        let is_path = told.starts_with('.') || Path::new(told).is_absolute();
+        if !is_path {
+            let why = format!("{told} is not a module of k6; a file's path begins with ./, ../ or /");
+            return Err(Exception::throw_message(ctx, &why));
+        }
+        let folder = Path::new(base).parent().unwrap_or(Path::new("."));
+        let path = normal(&folder.join(told));
+        let with = |end: &str| {
+            let mut name = path.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        let candidates =
+            [path.clone(), with(".js"), with(".ts"), path.join("index.js"), path.join("index.ts")];
+        let found = candidates.iter().find(|path| path.is_file()).unwrap_or(&path);
+        Ok(found.to_string_lossy().into_owned())
+    }
+}
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        let built_in = BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, source)| *source);
+        if let Some(source) = built_in.or_else(|| Modules::library(name)) {
+            return Module::declare(ctx.clone(), name, source);
+        }
+        let failed = |why: String| Exception::throw_message(ctx, &why);
+        let bytes = self.0.file(Path::new(name)).map_err(failed)?;
+        let text = String::from_utf8(bytes.to_vec()).map_err(|_| failed(format!("{name} is not UTF-8")))?;
+        if name.ends_with(".json") {
+            return Module::declare(ctx.clone(), name, format!("export default {text}"));
+        }
+        Module::declare(ctx.clone(), name, self.0.plain(Path::new(name), text).map_err(failed)?)
+    }
+}
+
+impl Script {
+    /// A file's JavaScript.
+    ///
+    /// # Errors
+    /// If it is TypeScript, and this program cannot read that.
+    pub fn plain(&self, path: &Path, text: String) -> std::result::Result<String, String> {
+        let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
+        if is_typed {
+            return Err(format!(
+                "{}: TypeScript is not supported yet; make JavaScript of it",
+                path.display()
+            ));
+        }
+        Ok(match text.strip_prefix("#!") {
+            // an interpreter's line; the lines after it keep their numbers
+            Some(rest) => format!("//{rest}"),
+            None => text,
+        })
+    }
+}
+
+/// An error of ours in a script.
+pub(crate) fn thrown(ctx: &Ctx<'_>, why: &str) -> Error {
+    Exception::throw_message(ctx, why)
+}

@@ -1,0 +1,417 @@
+//! What a script says of its load: `options`, as k6 reads them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How many come, and when: a k6 scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioOf {
+    /// Its name; `default` where the script has only one load.
+    pub name: String,
+    /// The exported function that is an iteration.
+    pub exec: String,
+    /// What begins iterations.
+    pub executor: Executor,
+    /// When it begins.
+    pub start: Duration,
+    /// What `__ENV` has besides.
+    pub env: Vec<(String, String)>,
+    /// Tags of all that it measures.
+    pub tags: Vec<(String, String)>,
+}
+
+/// A level that is gone to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stage {
+    /// How long that takes.
+    pub duration: Duration,
+    /// Users, or iterations per second.
+    pub target: f64,
+}
+
+/// What begins iterations.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Executor {
+    /// So many in all, by these users.
+    SharedIterations {
+        /// Users.
+        vus: u64,
+        /// Iterations of all users.
+        iterations: u64,
+        /// Longest time.
+        max: Duration,
+    },
+    /// So many by each user.
+    PerVuIterations {
+        /// Users.
+        vus: u64,
+        /// Iterations of each.
+        iterations: u64,
+        /// Longest time.
+        max: Duration,
+    },
+    /// A fixed number of users.
+    ConstantVus {
+        /// Users.
+        vus: u64,
+        /// How long.
+        duration: Duration,
+    },
+    /// A number of users that changes.
+    RampingVus {
+        /// Users at the begin.
+        from: u64,
+        /// What follows.
+        stages: Vec<Stage>,
+    },
+    /// A fixed rate.
+    ConstantArrivalRate {
+        /// Iterations per second.
+        rate: f64,
+        /// How long.
+        duration: Duration,
+        /// Most users.
+        vus: u64,
+    },
+    /// A rate that changes.
+    RampingArrivalRate {
+        /// Iterations per second at the begin.
+        from: f64,
+        /// What follows.
+        stages: Vec<Stage>,
+        /// Most users.
+        vus: u64,
+    },
+}
+
+impl Executor {
+    /// k6's name for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Executor::SharedIterations { .. } => "shared-iterations",
+            Executor::PerVuIterations { .. } => "per-vu-iterations",
+            Executor::ConstantVus { .. } => "constant-vus",
+            Executor::RampingVus { .. } => "ramping-vus",
+            Executor::ConstantArrivalRate { .. } => "constant-arrival-rate",
+            Executor::RampingArrivalRate { .. } => "ramping-arrival-rate",
+        }
+    }
+
+    /// Longest time that it begins iterations.
+    pub fn duration(&self) -> Duration {
+        match self {
+            Executor::SharedIterations { max, .. } | Executor::PerVuIterations { max, .. } => *max,
+            Executor::ConstantVus { duration, .. } | Executor::ConstantArrivalRate { duration, .. } => {
+                *duration
+            }
+            Executor::RampingVus { stages, .. } | Executor::RampingArrivalRate { stages, .. } => {
+                stages.iter().map(|stage| stage.duration).sum()
+            }
+        }
+    }
+
+    /// Iterations in all, where that is fixed.
+    pub fn iterations(&self) -> Option<u64> {
+        match self {
+            Executor::SharedIterations { iterations, .. } => Some(*iterations),
+            Executor::PerVuIterations { vus, iterations, .. } => Some(vus.saturating_mul(*iterations)),
+            _ => None,
+        }
+    }
+}
+
+/// Longest time of a fixed number of iterations, unless the script says otherwise.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// What the command line says in place of the options.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Users.
+    pub vus: Option<u64>,
+    /// How long.
+    pub duration: Option<Duration>,
+    /// Iterations of all users.
+    pub iterations: Option<u64>,
+}
+
+impl Given {
+    fn is_load(&self) -> bool {
+        self.vus.is_some() || self.duration.is_some() || self.iterations.is_some()
+    }
+}
+
+/// Milliseconds: a number of them, or a text such as `1m30s`.
+///
+/// # Errors
+/// If it is neither.
+pub(crate) fn milliseconds(told: &Value) -> Result<f64, String> {
+    let wrong = || format!("{told} is no duration; one reads like '1m30s'");
+    match told {
+        Value::Number(number) => number.as_f64().filter(|ms| *ms >= 0.0).ok_or_else(wrong),
+        Value::String(text) => text_milliseconds(text).filter(|ms| *ms >= 0.0).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+/// Milliseconds in a duration as Go writes it, with days; plain numbers are milliseconds.
+pub(crate) fn text_milliseconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let mut sum = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = rest.split_at(digits);
+        let units = [
+            ("ms", 1.0),
+            ("us", 1e-3),
+            ("µs", 1e-3),
+            ("ns", 1e-6),
+            ("d", 86.4e6),
+            ("h", 3.6e6),
+            ("m", 60e3),
+            ("s", 1e3),
+        ];
+        let (factor, more) =
+            units.iter().find_map(|(name, factor)| Some((factor, unit.strip_prefix(name)?)))?;
+        sum += number.parse::<f64>().ok()? * factor;
+        rest = more;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+/// What stands under a key; reading it, or why it is wrong.
+struct Keys<'a> {
+    at: String,
+    of: &'a Value,
+}
+
+impl Keys<'_> {
+    fn time(&self, key: &str) -> Result<Option<Duration>, String> {
+        let Some(told) = self.value(key) else { return Ok(None) };
+        let ms = milliseconds(told).map_err(|why| format!("{}: {key}: {why}", self.at))?;
+        Duration::try_from_secs_f64(ms / 1_000.0)
+            .map(Some)
+            .map_err(|_| format!("{}: {key}: {told} is too long", self.at))
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.of.get(key).filter(|value| !value.is_null())
+    }
+
+    fn number(&self, key: &str) -> Result<Option<f64>, String> {
+        let Some(told) = self.value(key) else { return Ok(None) };
+        let number = told.as_f64().or_else(|| told.as_str()?.trim().parse().ok());
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        number
+            .map(Some)
+            .ok_or_else(|| format!("{}: {key} is {told}; it must be a number of 0 or more", self.at))
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u64>, String> {
+        let number = self.number(key)?;
+        if number.is_some_and(|number| number.fract() != 0.0 || number > 1e12) {
+            return Err(format!("{}: {key} must be a whole number", self.at));
+        }
+        Ok(number.map(|number| number as u64))
+    }
+
+    fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T, String> {
+        value.ok_or_else(|| format!("{}: {key} is missing", self.at))
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, String> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(format!("{}: {key} is {other}; it must be a text", self.at)),
+        }
+    }
+
+    fn texts(&self, key: &str) -> Vec<(String, String)> {
+        let entries = self.value(key).and_then(Value::as_object).into_iter().flatten();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        entries.map(|(name, value)| (name.clone(), text(value))).collect()
+    }
+
+    fn stages(&self, factor: f64) -> Result<Vec<Stage>, String> {
+        let told = self.value("stages").and_then(Value::as_array);
+        let told = told.ok_or_else(|| format!("{}: stages is a list of {{duration, target}}", self.at))?;
+        let stage = |(at, of): (usize, &Value)| {
+            let keys = Keys { at: format!("{}: stages[{at}]", self.at), of };
+            let duration = keys.time("duration")?;
+            let target = keys.number("target")?;
+            Ok(Stage {
+                duration: keys.needed("duration", duration)?,
+                target: keys.needed("target", target)? * factor,
+            })
+        };
+        told.iter().enumerate().map(stage).collect()
+    }
+
+    fn executor(&self, name: &str) -> Result<Executor, String> {
+        let vus = self.count("vus")?.unwrap_or(1);
+        let iterations = self.count("iterations")?.unwrap_or(1);
+        let max = self.time("maxDuration")?.unwrap_or(LONGEST);
+        let duration = || self.needed("duration", self.time("duration")?);
+        let unit_s = || {
+            let unit = self.time("timeUnit")?.unwrap_or(Duration::from_secs(1)).as_secs_f64();
+            if unit > 0.0 { Ok(unit) } else { Err(format!("{}: timeUnit must be more than 0", self.at)) }
+        };
+        let most = || {
+            let allocated = self.count("preAllocatedVUs")?;
+            Ok::<u64, String>(self.count("maxVUs")?.or(allocated).unwrap_or(1).max(allocated.unwrap_or(1)))
+        };
+        let executor = match name {
+            "shared-iterations" => Executor::SharedIterations { vus, iterations, max },
+            "per-vu-iterations" => Executor::PerVuIterations { vus, iterations, max },
+            "constant-vus" => Executor::ConstantVus { vus, duration: duration()? },
+            "ramping-vus" => {
+                Executor::RampingVus { from: self.count("startVUs")?.unwrap_or(1), stages: self.stages(1.0)? }
+            }
+            "constant-arrival-rate" => {
+                let rate = self.number("rate")?;
+                Executor::ConstantArrivalRate {
+                    rate: self.needed("rate", rate)? / unit_s()?,
+                    duration: duration()?,
+                    vus: most()?,
+                }
+            }
+            "ramping-arrival-rate" => {
+                let unit = unit_s()?;
+                let from = self.number("startRate")?.unwrap_or(0.0) / unit;
+                Executor::RampingArrivalRate { from, stages: self.stages(1.0 / unit)?, vus: most()? }
+            }
+            "externally-controlled" => {
+                return Err(format!(
+                    "{}: the executor externally-controlled is not supported, as nothing controls this run; use constant-vus",
+                    self.at
+                ));
+            }
+            other => return Err(format!("{}: there is no executor {other}", self.at)),
+        };
+        Ok(executor)
+    }
+}
+
+/// The loads that a script's options ask for.
+///
+/// # Errors
+/// What is wrong with them, with its place.
+pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, String> {
+    let keys = Keys { at: "options".to_owned(), of: options };
+    let single = |executor| ScenarioOf {
+        name: "default".to_owned(),
+        exec: "default".to_owned(),
+        executor,
+        start: Duration::ZERO,
+        env: Vec::new(),
+        tags: Vec::new(),
+    };
+    if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load()) {
+        let told = told.as_object().filter(|told| !told.is_empty());
+        let told = told.ok_or("options: scenarios is an object with a scenario for each name")?;
+        let scenario = |(name, of): (&String, &Value)| {
+            let keys = Keys { at: format!("options: scenarios: {name}"), of };
+            let executor = keys.text("executor")?;
+            Ok(ScenarioOf {
+                name: name.clone(),
+                exec: keys.text("exec")?.unwrap_or_else(|| "default".to_owned()),
+                executor: keys.executor(&keys.needed("executor", executor)?)?,
+                start: keys.time("startTime")?.unwrap_or_default(),
+                env: keys.texts("env"),
+                tags: keys.texts("tags"),
+            })
+        };
+        return told.iter().map(scenario).collect();
+    }
+    let vus = given.vus.map_or_else(|| keys.count("vus"), |vus| Ok(Some(vus)))?;
+    let has_told = |key: &str| !given.is_load() && keys.value(key).is_some();
+    if has_told("stages") {
+        let from = vus.unwrap_or(1);
+        return Ok(vec![single(Executor::RampingVus { from, stages: keys.stages(1.0)? })]);
+    }
+    let duration = given.duration.map_or_else(|| keys.time("duration"), |duration| Ok(Some(duration)))?;
+    let iterations = match given.duration {
+        // what is said later is meant
+        Some(_) if given.iterations.is_none() => None,
+        _ => given.iterations.map_or_else(|| keys.count("iterations"), |iterations| Ok(Some(iterations)))?,
+    };
+    let vus = vus.unwrap_or(1);
+    let executor = match (iterations, duration) {
+        (Some(iterations), max) => {
+            Executor::SharedIterations { vus, iterations, max: max.unwrap_or(LONGEST) }
+        }
+        (None, Some(duration)) => Executor::ConstantVus { vus, duration },
+        // as in k6, users alone say nothing
+        (None, None) => Executor::SharedIterations { vus: 1, iterations: 1, max: LONGEST },
+    };
+    Ok(vec![single(executor)])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        for (text, ms) in
+            [("1m30s", 90_000.0), ("500ms", 500.0), ("1.5h", 5.4e6), ("250", 250.0), ("1d", 86.4e6)]
+        {
+            assert_eq!(text_milliseconds(text), Some(ms), "{text}");
+        }
+        for text in ["", "s", "1x", "1m3"] {
+            assert_eq!(text_milliseconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn loads_are_read() {
+        let read = |options: Value| scenarios(&options, &Given::default()).map(|all| all[0].executor.clone());
+        let s = Duration::from_secs;
+        assert_eq!(read(json!({})), Ok(Executor::SharedIterations { vus: 1, iterations: 1, max: LONGEST }));
+        assert_eq!(
+            read(json!({"vus": 10, "duration": "30s"})),
+            Ok(Executor::ConstantVus { vus: 10, duration: s(30) })
+        );
+        assert_eq!(
+            read(json!({"vus": 3, "iterations": 9, "duration": "5s"})),
+            Ok(Executor::SharedIterations { vus: 3, iterations: 9, max: s(5) })
+        );
+        let stages = vec![Stage { duration: s(10), target: 20.0 }];
+        assert_eq!(
+            read(json!({"stages": [{"duration": "10s", "target": 20}]})),
+            Ok(Executor::RampingVus { from: 1, stages })
+        );
+        let scenario = |told: Value| read(json!({"scenarios": {"a": told}}));
+        assert_eq!(
+            scenario(
+                json!({"executor": "constant-arrival-rate", "rate": 30, "timeUnit": "1m", "duration": "2m", "preAllocatedVUs": 5})
+            ),
+            Ok(Executor::ConstantArrivalRate { rate: 0.5, duration: s(120), vus: 5 })
+        );
+        for wrong in [
+            json!({"executor": "externally-controlled"}),
+            json!({"executor": "constant-vus"}),
+            json!({"executor": "ramping-vus", "stages": [{"target": 1}]}),
+            json!({"executor": "x"}),
+            json!({}),
+        ] {
+            assert!(scenario(wrong.clone()).is_err_and(|why| why.contains("scenarios: a")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_options() {
+        let options =
+            json!({"scenarios": {"a": {"executor": "constant-vus", "duration": "1s"}}, "iterations": 7});
+        let given = Given { vus: Some(4), duration: Some(Duration::from_secs(2)), iterations: None };
+        let all = scenarios(&options, &given).unwrap();
+        assert_eq!(all[0].executor, Executor::ConstantVus { vus: 4, duration: Duration::from_secs(2) });
+    }
+}

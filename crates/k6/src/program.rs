@@ -1,0 +1,378 @@
+//! What a thread's sessions do: each is an iteration of a user.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tidemark_drive::{AnswerCheck, AnswerView, Next, Program, ProgramRequest};
+use tidemark_record::Outcome;
+use url::Url;
+
+use crate::metrics::{self, Kind, Metrics};
+use crate::script::Script;
+use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
+
+/// How long a user waits whose iterations are all done.
+const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
+/// Most URLs whose label is remembered.
+const KNOWN_MAX: usize = 10_000;
+
+/// A place that requests go to.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// Host, and port where it is not the scheme's own.
+    pub authority: String,
+    /// The path of its URL, without a slash at its end.
+    pub base_path: String,
+}
+
+/// What a kind of sessions runs.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    /// The kind's name; where a scenario of the script has it, it is that.
+    pub name: String,
+    /// The exported function.
+    pub function: String,
+    /// Iterations of all its users, where that is fixed.
+    pub iterations: Option<u64>,
+    /// Index into the plan's labels: what its requests are counted as unless they have one of their own.
+    pub label: u16,
+    /// Labels by the names of requests.
+    pub labels: Vec<(String, u16)>,
+    /// Longest time for an answer, unless the request says otherwise.
+    pub timeout: Duration,
+}
+
+/// What a kind of sessions is driven by, made ready.
+struct Ready {
+    call: Arc<str>,
+    iterations: Option<u64>,
+    /// Index into the script's scenarios.
+    scenario: usize,
+    label: u16,
+    labels: HashMap<String, u16>,
+    timeout: Duration,
+}
+
+/// The users of a thread.
+pub(crate) struct Users {
+    script: Arc<Script>,
+    metrics: Arc<Metrics>,
+    origins: Arc<[Origin]>,
+    /// By the plan's kinds of sessions.
+    kinds: Vec<Option<Ready>>,
+    /// By the number of a session.
+    users: Vec<Option<User>>,
+    /// Labels of URLs, by kind.
+    known: HashMap<(usize, String), u16>,
+    /// Whether it runs `setup` or `teardown`.
+    is_main: bool,
+}
+
+struct User {
+    vu: Vu,
+    kind: usize,
+    next: Turn,
+    begun: Instant,
+    sent: Option<Sent>,
+}
+
+#[derive(Debug)]
+enum Turn {
+    Does(Output),
+    /// It goes on when it is asked.
+    Wakes,
+    /// There is nothing left to do.
+    Rests,
+}
+
+struct Sent {
+    at: Instant,
+    expected: Option<Arc<[(u16, u16)]>>,
+    discards_body: bool,
+}
+
+impl Users {
+    pub fn new(
+        script: &Arc<Script>,
+        metrics: &Arc<Metrics>,
+        origins: &Arc<[Origin]>,
+        kinds: &[Option<Runs>],
+        is_main: bool,
+    ) -> Users {
+        let told = script.told();
+        let ready = |runs: &Runs| Ready {
+            call: runs.function.as_str().into(),
+            iterations: runs.iterations,
+            scenario: told.scenarios.iter().position(|of| of.name == runs.name).unwrap_or(usize::MAX),
+            label: runs.label,
+            labels: runs.labels.iter().cloned().collect(),
+            timeout: runs.timeout,
+        };
+        Users {
+            script: Arc::clone(script),
+            metrics: Arc::clone(metrics),
+            origins: Arc::clone(origins),
+            kinds: kinds.iter().map(|runs| runs.as_ref().map(ready)).collect(),
+            users: Vec::new(),
+            known: HashMap::new(),
+            is_main,
+        }
+    }
+
+    /// Resumes a user, and notes what it does next.
+    fn resume(&mut self, session: u32, input: Input) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        let output = user.vu.resume(input);
+        if let Output::Returned(_) | Output::Threw(_) = &output {
+            let took_ms = user.begun.elapsed().as_secs_f64() * 1_000.0;
+            if self.is_main {
+                match &output {
+                    Output::Threw(words) => self.script.abort(words.clone()),
+                    Output::Returned(Some(json)) => drop(self.script.data.set(json.as_str().into())),
+                    _ => {}
+                }
+            } else {
+                if let Output::Threw(words) = &output {
+                    self.script.threw(words);
+                }
+                self.script.iterations.fetch_add(1, Ordering::Relaxed);
+                let scenario = self.kinds.get(user.kind).and_then(|of| of.as_ref()).map(|of| of.scenario);
+                let name =
+                    scenario.and_then(|at| self.script.told().scenarios.get(at)).map(|of| of.name.as_str());
+                let has = |tag: &str, value: &str| tag == "scenario" && name == Some(value);
+                let parts = &self.script.told().parts;
+                self.metrics.add((metrics::ITERATIONS, Kind::Counter), 1.0, parts, has);
+                self.metrics.add((metrics::ITERATION_DURATION, Kind::Trend), took_ms, parts, has);
+            }
+        }
+        user.next = Turn::Does(output);
+    }
+
+    /// The request as the driver sends it.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, String> {
+        let url = Url::parse(&request.url).map_err(|error| format!("{}: {error}", request.url))?;
+        let authority = match url.port() {
+            Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
+            None => url.host_str().unwrap_or_default().to_owned(),
+        };
+        let path = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let fits = |(_, of): &(usize, &Origin)| {
+            let below = path.strip_prefix(of.base_path.as_str());
+            of.scheme == url.scheme()
+                && of.authority == authority
+                && below.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let Some((target, origin)) = self.origins.iter().enumerate().find(fits) else {
+            return Err(format!(
+                "{}://{authority} is not among the scenario's targets; add it there: targets: {{other: {}://{authority}}}",
+                url.scheme(),
+                url.scheme()
+            ));
+        };
+        let Some(Some(ready)) = self.kinds.get(kind) else {
+            return Err("this session has no script".to_owned());
+        };
+        let label = match &request.name {
+            Some(name) => ready.labels.get(name).copied(),
+            None => {
+                let key = (kind, format!("{} {}", request.method, url.path()));
+                match self.known.get(&key) {
+                    Some(label) => Some(*label),
+                    None => {
+                        let label = ready.labels.get(&label(&request.method, url.path())).copied();
+                        if self.known.len() < KNOWN_MAX {
+                            self.known.insert(key, label.unwrap_or(ready.label));
+                        }
+                        label
+                    }
+                }
+            }
+        };
+        // the driver writes the host itself
+        let host = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
+        if let Some(at) = host {
+            let (_, host) = request.headers.remove(at);
+            if host != origin.authority {
+                return Err(format!(
+                    "the header Host is {host:?}, which is not the URL's; this program sends the URL's"
+                ));
+            }
+        }
+        Ok(ProgramRequest {
+            label: label.unwrap_or(ready.label),
+            target: target as u16,
+            timeout: request.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(ready.timeout),
+            method: std::mem::take(&mut request.method),
+            path: path[origin.base_path.len()..].to_owned(),
+            headers: std::mem::take(&mut request.headers),
+            body: request.body.take(),
+            status_only: false,
+            ..ProgramRequest::default()
+        })
+    }
+}
+
+/// What a request is counted as that has no name of its own: its method and path, with numbers and ids left out.
+pub(crate) fn label(method: &str, path: &str) -> String {
+    let is_id = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        !part.is_empty() && (digits == part.len() || (is_hex && part.len() >= 16))
+    };
+    let parts: Vec<&str> = path.split('/').map(|part| if is_id(part) { "{}" } else { part }).collect();
+    let mut label = format!("{method} {}", parts.join("/"));
+    if label.len() > 120 {
+        let cut = (0..=120).rev().find(|at| label.is_char_boundary(*at)).unwrap_or(0);
+        label.truncate(cut);
+    }
+    label
+}
+
+impl Program for Users {
+    fn begin(&mut self, session: u32, kind: usize) {
+        let at = session as usize;
+        if self.users.len() <= at {
+            self.users.resize_with(at + 1, || None);
+        }
+        let Some(Some(ready)) = self.kinds.get(kind) else { return };
+        let counted = self.script.iterations_of.get(kind).map_or(0, |of| of.fetch_add(1, Ordering::Relaxed));
+        let rests = ready.iterations.is_some_and(|most| counted >= most);
+        if self.users[at].is_none() {
+            if rests {
+                return;
+            }
+            let number = self.script.users.fetch_add(1, Ordering::Relaxed) + 1;
+            match Vu::begin(
+                &self.script,
+                if self.is_main { crate::host::MAIN } else { number },
+                &self.metrics,
+            ) {
+                Ok(vu) => {
+                    self.users[at] =
+                        Some(User { vu, kind, next: Turn::Rests, begun: Instant::now(), sent: None });
+                }
+                Err(words) => {
+                    self.script.abort(words);
+                    return;
+                }
+            }
+        }
+        let call = Call {
+            function: Arc::clone(&ready.call),
+            takes_data: !self.is_main || &*ready.call == "teardown",
+            argument: None,
+            place: Place { scenario: ready.scenario, iteration_in_scenario: counted },
+        };
+        let Some(user) = &mut self.users[at] else { return };
+        (user.kind, user.begun, user.sent) = (kind, Instant::now(), None);
+        if rests {
+            user.next = Turn::Rests;
+            return;
+        }
+        self.resume(session, Input::Call(call));
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        loop {
+            if let Some(why) = self.script.aborted() {
+                return Next::Failed(why);
+            }
+            let Some(Some(user)) = self.users.get_mut(session as usize) else { return Next::Think(FOR_EVER) };
+            match std::mem::replace(&mut user.next, Turn::Wakes) {
+                Turn::Rests => {
+                    user.next = Turn::Rests;
+                    return Next::Think(FOR_EVER);
+                }
+                Turn::Wakes => self.resume(session, Input::Woken),
+                Turn::Does(Output::Sleep(time)) => return Next::Think(time),
+                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => return Next::End,
+                Turn::Does(Output::Send(mut request)) => {
+                    user.sent = Some(Sent {
+                        at: Instant::now(),
+                        expected: request.expected.clone(),
+                        discards_body: request.discards_body,
+                    });
+                    let kind = user.kind;
+                    match self.placed(kind, &mut request) {
+                        Ok(placed) => return Next::Request(placed),
+                        Err(why) => self.script.abort(format!("{}: {why}", self.script.name)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, session: u32, view: &AnswerView<'_>) -> AnswerCheck {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return AnswerCheck::ByStatus };
+        let Some(sent) = user.sent.take() else { return AnswerCheck::ByStatus };
+        let status = view.status();
+        let mut head = String::new();
+        view.each_header(&mut |name, value| {
+            head.push_str(&String::from_utf8_lossy(name));
+            head.push_str(": ");
+            head.push_str(&String::from_utf8_lossy(value));
+            head.push('\n');
+        });
+        let answer = Answer {
+            status,
+            head,
+            body: if sent.discards_body { Vec::new() } else { view.body().to_vec() },
+            duration_ms: view.service().unwrap_or_else(|| sent.at.elapsed()).as_secs_f64() * 1_000.0,
+            ..Answer::default()
+        };
+        self.resume(session, Input::Answer(answer));
+        match &sent.expected {
+            None => AnswerCheck::ByStatus,
+            Some(ranges) if ranges.iter().any(|(least, most)| (*least..=*most).contains(&status)) => {
+                AnswerCheck::Good
+            }
+            Some(_) => AnswerCheck::Wrong(format!("status {status} is not expected")),
+        }
+    }
+
+    fn failed(&mut self, session: u32, outcome: Outcome) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        let Some(sent) = user.sent.take() else { return };
+        let (error_code, error) = match outcome {
+            Outcome::Timeout | Outcome::Unfinished => (1050, "request timeout"),
+            Outcome::Connect => (1212, "dial: connection refused"),
+            Outcome::Reset => (1220, "read: connection reset by peer"),
+            Outcome::Protocol => (1000, "malformed HTTP response"),
+            _ => (1000, "the request could not be sent"),
+        };
+        let answer = Answer {
+            duration_ms: sent.at.elapsed().as_secs_f64() * 1_000.0,
+            error_code,
+            error: error.to_owned(),
+            ..Answer::default()
+        };
+        self.resume(session, Input::Answer(answer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_not_in_labels() {
+        for (path, is) in [
+            ("/users/17/orders", "GET /users/{}/orders"),
+            ("/", "GET /"),
+            ("/a1/b", "GET /a1/b"),
+            ("/f47ac10b-58cc-4372-a567-0e02b2c3d479", "GET /{}"),
+        ] {
+            assert_eq!(label("GET", path), is);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A script: what all its users share.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::metrics::{Definitions, Part};
+use crate::options::{Given, ScenarioOf};
+use crate::thresholds::{self, Threshold};
+
+/// Most memory of a user, bytes.
+const MEMORY_MAX: usize = 256 << 20;
+/// Longest that a user is at work without waiting.
+const TURN_MAX: Duration = Duration::from_secs(30);
+/// Largest file that a script opens, bytes.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Lines that a script's console writes; the others are counted.
+const LINES_MAX: u64 = 10_000;
+/// Iterations that threw whose words are told.
+const THROWN_TOLD_MAX: u64 = 10;
+
+/// What a user may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub memory: usize,
+    pub turn: Duration,
+}
+
+/// A script, its options and its users' common state.
+#[derive(Debug)]
+pub(crate) struct Script {
+    /// As messages name it.
+    pub name: String,
+    pub path: PathBuf,
+    pub source: String,
+    pub env: Vec<(String, String)>,
+    /// What the command line says in place of its options.
+    pub given: Given,
+    pub bounds: Bounds,
+    pub definitions: Definitions,
+    /// What it said of itself when it was first run.
+    pub told: OnceLock<Told>,
+    /// What `setup` returned, as JSON.
+    pub data: OnceLock<Arc<str>>,
+    /// The system's URL, without a slash at its end: for URLs that begin with a slash.
+    pub base: OnceLock<String>,
+    begun: Mutex<Instant>,
+    files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
+    arrays: Mutex<Vec<(String, Arc<Vec<String>>)>>,
+    /// Why the run is to end.
+    aborted: Mutex<Option<String>>,
+    /// Why the run has failed, though it goes on.
+    failed: Mutex<Option<String>>,
+    lines: AtomicU64,
+    /// Iterations that ended with an exception.
+    pub thrown: AtomicU64,
+    pub iterations: AtomicU64,
+    pub users: AtomicU64,
+    /// Of each of its scenarios, iterations that began.
+    pub iterations_of: Vec<AtomicU64>,
+    /// Whether nothing is sent and nothing printed.
+    pub is_rehearsal: bool,
+}
+
+/// What a script says of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    pub options: Value,
+    /// The functions that it exports.
+    pub functions: Vec<String>,
+    pub scenarios: Vec<ScenarioOf>,
+    pub thresholds: Vec<Threshold>,
+    /// The parts of metrics that thresholds ask for.
+    pub parts: Vec<Part>,
+}
+
+impl Script {
+    pub fn new(name: &str, path: &Path, source: String, env: Vec<(String, String)>, given: Given) -> Script {
+        Script {
+            name: name.to_owned(),
+            path: normal(path),
+            source,
+            env,
+            given,
+            bounds: Bounds { memory: MEMORY_MAX, turn: TURN_MAX },
+            definitions: Definitions::new(),
+            told: OnceLock::new(),
+            data: OnceLock::new(),
+            base: OnceLock::new(),
+            begun: Mutex::new(Instant::now()),
+            files: Mutex::default(),
+            arrays: Mutex::default(),
+            aborted: Mutex::default(),
+            failed: Mutex::default(),
+            lines: AtomicU64::new(0),
+            thrown: AtomicU64::new(0),
+            iterations: AtomicU64::new(0),
+            users: AtomicU64::new(0),
+            iterations_of: (0..256).map(|_| AtomicU64::new(0)).collect(),
+            is_rehearsal: false,
+        }
+    }
+
+    /// The run begins.
+    pub fn set_begun(&self) {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Since then, or since it was read.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// What it said of itself.
+    pub fn told(&self) -> &Told {
+        static NOTHING: OnceLock<Told> = OnceLock::new();
+        self.told.get().unwrap_or_else(|| NOTHING.get_or_init(Told::default))
+    }
+
+    /// A file beside the script, read once for all users.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn file(&self, path: &Path) -> Result<Arc<[u8]>, String> {
+        let path = normal(path);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files.get(&path) {
+            return Ok(Arc::clone(known));
+        }
+        let shown = path.display();
+        let about = fs::metadata(&path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        if !about.is_file() {
+            return Err(format!("cannot read {shown}: it is not a file"));
+        }
+        if about.len() > FILE_BYTES_MAX {
+            return Err(format!("cannot read {shown}: it has more than {} MiB", FILE_BYTES_MAX >> 20));
+        }
+        let bytes: Arc<[u8]> =
+            fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?.into();
+        files.insert(path, Arc::clone(&bytes));
+        Ok(bytes)
+    }
+
+    /// The number of a shared array, if it is there.
+    pub fn array(&self, name: &str) -> Option<usize> {
+        let arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
+        arrays.iter().position(|(known, _)| known == name)
+    }
+
+    /// Adds a shared array; its number.
+    pub fn add_array(&self, name: &str, items: Vec<String>) -> usize {
+        let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
+        match arrays.iter().position(|(known, _)| known == name) {
+            Some(at) => at,
+            None => {
+                arrays.push((name.to_owned(), Arc::new(items)));
+                arrays.len() - 1
+            }
+        }
+    }
+
+    /// The items of a shared array, each as JSON.
+    pub fn items(&self, array: usize) -> Arc<Vec<String>> {
+        let arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
+        arrays.get(array).map(|(_, items)| Arc::clone(items)).unwrap_or_default()
+    }
+
+    /// Ends the run.
+    pub fn abort(&self, why: String) {
+        self.aborted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    /// Why the run is to end.
+    pub fn aborted(&self) -> Option<String> {
+        self.aborted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The run has failed.
+    pub fn fail(&self, why: String) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    /// Why the run has failed.
+    pub fn failed(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes a line of the script's.
+    #[allow(clippy::print_stderr)]
+    pub fn log(&self, level: &str, words: &str) {
+        if self.is_rehearsal {
+            return;
+        }
+        let lines = self.lines.fetch_add(1, Ordering::Relaxed);
+        if lines < LINES_MAX {
+            match level {
+                "info" | "debug" => eprintln!("{words}"),
+                _ => eprintln!("{level}: {words}"),
+            }
+        } else if lines == LINES_MAX {
+            eprintln!("warning: {} has printed {LINES_MAX} lines; what follows is not shown", self.name);
+        }
+    }
+
+    /// An iteration ended with an exception.
+    pub fn threw(&self, words: &str) {
+        let thrown = self.thrown.fetch_add(1, Ordering::Relaxed);
+        if thrown < THROWN_TOLD_MAX {
+            self.log("error", words);
+        }
+    }
+
+    /// Keeps what it said of itself, with the parts of metrics that its thresholds ask for.
+    ///
+    /// # Errors
+    /// A threshold that is none.
+    pub fn keep(
+        &self,
+        options: Value,
+        functions: Vec<String>,
+        scenarios: Vec<ScenarioOf>,
+    ) -> Result<(), String> {
+        let thresholds = thresholds::read(&options)?;
+        let known = self.definitions.list();
+        let mut parts: Vec<Part> = Vec::new();
+        for threshold in &thresholds {
+            let (name, tags) = thresholds::split(&threshold.of)?;
+            let metric = known.iter().position(|known| known.name == name);
+            let metric = metric.ok_or_else(|| format!("thresholds: there is no metric {name}"))?;
+            threshold.check(known[metric].kind)?;
+            if !tags.is_empty() && !parts.iter().any(|part| part.written == threshold.of) {
+                parts.push(Part { metric, written: threshold.of.clone(), tags });
+            }
+        }
+        let told = Told { options, functions, scenarios, thresholds, parts };
+        self.told.set(told).map_err(|_| "the script was read twice".to_owned())
+    }
+}
+
+/// A path without `.` and `..`, as far as that can be said without looking.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}

@@ -1,0 +1,264 @@
+//! What a script measured, at the end: k6's summary.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Map, Value, json};
+
+use crate::metrics::{CheckCounts, Definition, FIRST_OWN, Measured, Values};
+use crate::script::Script;
+use crate::thresholds::{Aggregate, Threshold};
+
+/// Figures of a trend, unless the script says otherwise.
+const TREND: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+
+/// What became of a threshold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThresholdOutcome {
+    /// The metric, with its tags.
+    pub of: String,
+    /// As the script writes it.
+    pub written: String,
+    /// What was measured; none where no value came.
+    pub figure: Option<f64>,
+    /// Whether it holds. As in k6, one of a metric without values holds.
+    pub holds: bool,
+}
+
+impl fmt::Display for ThresholdOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "threshold {} of {}", self.written, self.of)?;
+        match self.figure {
+            Some(figure) => write!(f, " is {}", number(figure)),
+            None => f.write_str(": no value came"),
+        }
+    }
+}
+
+/// A check, and how often it held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckOutcome {
+    /// The path of its group, empty outside of any.
+    pub group: String,
+    /// Its name.
+    pub name: String,
+    /// How often.
+    pub counts: CheckCounts,
+}
+
+/// What a script measured.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// As `handleSummary` gets it.
+    pub data: Value,
+    /// What became of its thresholds.
+    pub thresholds: Vec<ThresholdOutcome>,
+    /// Its checks.
+    pub checks: Vec<CheckOutcome>,
+    /// For a person: checks, thresholds and the script's own metrics, a line each.
+    pub lines: Vec<String>,
+    /// Why the run failed, if the script said so.
+    pub failed: Option<String>,
+}
+
+/// A figure with as many digits as are of use.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+fn values_of<'m>(script: &Script, measured: &'m Measured, of: &str) -> Option<&'m Values> {
+    let told = script.told();
+    match told.parts.iter().position(|part| part.written == of) {
+        Some(part) => measured.parts.get(part)?.as_ref(),
+        None => {
+            let at = script.definitions.list().iter().position(|known| known.name == of)?;
+            measured.metrics.get(at)?.as_ref()
+        }
+    }
+}
+
+/// What became of a threshold, after so many seconds.
+pub(crate) fn outcome(
+    script: &Script,
+    measured: &Measured,
+    threshold: &Threshold,
+    seconds: f64,
+) -> ThresholdOutcome {
+    let figure = values_of(script, measured, &threshold.of)
+        .and_then(|values| values.figure(threshold.aggregate, seconds));
+    // a counter that nobody counted is 0
+    let is_counter = matches!(threshold.aggregate, Aggregate::Count);
+    let judged = figure.or(is_counter.then_some(0.0));
+    ThresholdOutcome {
+        of: threshold.of.clone(),
+        written: threshold.written.clone(),
+        figure: judged,
+        holds: judged.is_none_or(|figure| threshold.holds(figure)),
+    }
+}
+
+impl Summary {
+    pub(crate) fn new(script: &Script, measured: &Measured, seconds: f64) -> Summary {
+        let told = script.told();
+        let outcomes: Vec<ThresholdOutcome> =
+            told.thresholds.iter().map(|threshold| outcome(script, measured, threshold, seconds)).collect();
+        let trend = told.options.get("summaryTrendStats").and_then(Value::as_array);
+        let trend: Vec<&str> = match trend {
+            Some(told) => told.iter().filter_map(Value::as_str).collect(),
+            None => TREND.to_vec(),
+        };
+        let mut metrics = Map::new();
+        let mut lines = Vec::new();
+        let thresholds_of = |name: &str| {
+            let of: Map<String, Value> = outcomes
+                .iter()
+                .filter(|outcome| outcome.of == name)
+                .map(|outcome| (outcome.written.clone(), json!({"ok": outcome.holds})))
+                .collect();
+            (!of.is_empty()).then_some(Value::Object(of))
+        };
+        let definitions = script.definitions.list();
+        let mut put = |name: &str, of: &Definition, values: &Values| {
+            let mut metric = json!({
+                "type": of.kind.name(),
+                "contains": if of.is_time { "time" } else { "default" },
+                "values": figures(values, &trend, seconds),
+            });
+            if let (Some(thresholds), Some(metric)) = (thresholds_of(name), metric.as_object_mut()) {
+                metric.insert("thresholds".into(), thresholds);
+            }
+            metrics.insert(name.to_owned(), metric);
+        };
+        for (of, values) in definitions.iter().zip(&measured.metrics) {
+            if let Some(values) = values {
+                put(&of.name, of, values);
+            }
+        }
+        for (part, values) in told.parts.iter().zip(&measured.parts) {
+            let empty = Values::new(definitions[part.metric].kind);
+            put(&part.written, &definitions[part.metric], values.as_ref().unwrap_or(&empty));
+        }
+        let checks: Vec<CheckOutcome> = measured
+            .check_order
+            .iter()
+            .filter_map(|key| {
+                let counts = *measured.checks.get(key)?;
+                Some(CheckOutcome { group: key.0.clone(), name: key.1.clone(), counts })
+            })
+            .collect();
+        for check in &checks {
+            let CheckCounts { passes, fails } = check.counts;
+            let mark = if fails == 0 { "✓" } else { "✗" };
+            let group = check.group.trim_start_matches("::").replace("::", " › ");
+            let name =
+                if group.is_empty() { check.name.clone() } else { format!("{group} › {}", check.name) };
+            lines.push(match fails {
+                0 => format!("{mark} check {name}: {passes} of {passes}"),
+                _ => format!("{mark} check {name}: {passes} of {} held", passes + fails),
+            });
+        }
+        if measured.checks_lost > 0 {
+            lines.push(format!("  {} results of further checks are not counted", measured.checks_lost));
+        }
+        for outcome in &outcomes {
+            lines.push(format!("{} {outcome}", if outcome.holds { "✓" } else { "✗" }));
+        }
+        let own = definitions.iter().zip(&measured.metrics).skip(FIRST_OWN);
+        for (of, values) in own {
+            let Some(values) = values else { continue };
+            let figures = figures(values, &trend, seconds);
+            let entries = figures.as_object().into_iter().flatten();
+            let unit = if of.is_time { " ms" } else { "" };
+            let told = entries.map(|(name, value)| match value.as_f64() {
+                Some(figure) => format!("{name} {}{unit}", number(figure)),
+                None => format!("{name} {value}"),
+            });
+            lines.push(format!("  {}: {}", of.name, told.collect::<Vec<_>>().join(", ")));
+        }
+        let thrown = script.thrown.load(Ordering::Relaxed);
+        if thrown > 0 {
+            let all = script.iterations.load(Ordering::Relaxed);
+            lines.push(format!("✗ {thrown} of {all} iterations ended with an exception"));
+        }
+        let data = json!({
+            "options": {"summaryTrendStats": trend, "summaryTimeUnit": "", "noColor": true},
+            "state": {"isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": seconds * 1_000.0},
+            "metrics": metrics,
+            "root_group": group(&checks, ""),
+            "setup_data": script.data.get().and_then(|data| serde_json::from_str::<Value>(data).ok()),
+        });
+        Summary { data, thresholds: outcomes, checks, lines, failed: script.failed() }
+    }
+}
+
+/// A metric's figures as k6 names them.
+fn figures(values: &Values, trend: &[&str], seconds: f64) -> Value {
+    let mut figures = Map::new();
+    let mut put = |name: &str, of: Aggregate| {
+        if let Some(figure) = values.figure(of, seconds) {
+            figures.insert(name.to_owned(), json!(figure));
+        }
+    };
+    match values {
+        Values::Counter(_) => {
+            put("count", Aggregate::Count);
+            put("rate", Aggregate::Rate);
+        }
+        Values::Gauge { .. } => {
+            put("value", Aggregate::Value);
+            put("min", Aggregate::Min);
+            put("max", Aggregate::Max);
+        }
+        Values::Rate { good, all } => {
+            put("rate", Aggregate::Rate);
+            figures.insert("passes".into(), json!(good));
+            figures.insert("fails".into(), json!(all - good));
+        }
+        Values::Trend(_) => {
+            for name in trend {
+                if let Some(of) = Aggregate::of(name) {
+                    put(name, of);
+                }
+            }
+        }
+    }
+    Value::Object(figures)
+}
+
+/// A group with what is in it, as k6 tells it.
+fn group(checks: &[CheckOutcome], path: &str) -> Value {
+    let mut inner: Vec<String> = Vec::new();
+    for check in checks {
+        let Some(rest) = check.group.strip_prefix(path).and_then(|rest| rest.strip_prefix("::")) else {
+            continue;
+        };
+        let name = rest.split("::").next().unwrap_or_default();
+        let child = format!("{path}::{name}");
+        if !inner.contains(&child) {
+            inner.push(child);
+        }
+    }
+    let own = checks.iter().filter(|check| check.group == path);
+    let told: Vec<Value> = own
+        .map(|check| {
+            json!({
+                "name": check.name,
+                "path": format!("{path}::{}", check.name),
+                "id": "",
+                "passes": check.counts.passes,
+                "fails": check.counts.fails,
+            })
+        })
+        .collect();
+    let groups: Vec<Value> = inner.iter().map(|child| group(checks, child)).collect();
+    let name = path.rsplit("::").next().unwrap_or_default();
+    json!({"name": name, "path": path, "id": "", "groups": groups, "checks": told})
+}

@@ -1,0 +1,197 @@
+//! A virtual user: a JavaScript runtime on a stack of its own.
+//!
+//! What waits in k6 (a request, `sleep`) suspends the user's stack and gives its thread back to the driver. The driver
+//! resumes it with the answer.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::host;
+use crate::metrics::Metrics;
+use crate::script::Script;
+
+/// Stack of a user, bytes. Only what is touched takes memory.
+const STACK_BYTES: usize = 512 << 10;
+/// Of which JavaScript may use, bytes; what is left is for what it calls.
+pub(crate) const SCRIPT_STACK_BYTES: usize = 320 << 10;
+/// Most suspensions of a user that is to end, before its memory is given up.
+const LAST_TURNS_MAX: usize = 1_000;
+
+/// What a user is resumed with.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// It runs an exported function.
+    Call(Call),
+    /// The answer to its request.
+    Answer(Answer),
+    /// Its sleep is over.
+    Woken,
+    /// It ends, wherever it is.
+    End,
+}
+
+/// A function that a user runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// Its name among the exports.
+    pub function: Arc<str>,
+    /// Whether the result of `setup` is its argument.
+    pub takes_data: bool,
+    /// JSON that is its argument, where it is not that result.
+    pub argument: Option<Arc<str>>,
+    /// Where the iteration belongs.
+    pub place: Place,
+}
+
+/// Where an iteration belongs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// Index into the script's scenarios.
+    pub scenario: usize,
+    /// The number of the iteration in its scenario, over all users.
+    pub iteration_in_scenario: u64,
+}
+
+/// What a user suspends itself with.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// It can be called.
+    Ready,
+    /// It sends a request.
+    Send(Box<Request>),
+    /// It sleeps.
+    Sleep(Duration),
+    /// The function that it was called for has returned, with this JSON.
+    Returned(Option<String>),
+    /// It threw, with these words.
+    Threw(String),
+}
+
+/// A request that a user makes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+    pub timeout: Option<Duration>,
+    /// What it is counted as, where the script says so.
+    pub name: Option<String>,
+    /// Whether the script looks at no body.
+    pub discards_body: bool,
+    /// Statuses that are good; none where every one below 400 is.
+    pub expected: Option<Arc<[(u16, u16)]>>,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answer {
+    /// 0 where there was none.
+    pub status: u16,
+    /// Header lines, as `Name: value`, with a line feed behind each.
+    pub head: String,
+    pub body: Vec<u8>,
+    /// From when it was sent to its last byte, ms.
+    pub duration_ms: f64,
+    /// k6's number of the error, 0 without one.
+    pub error_code: u32,
+    /// The error in words.
+    pub error: String,
+}
+
+/// The way from JavaScript to whoever resumes its user.
+#[derive(Clone)]
+pub(crate) struct Way(*const Yielder<Input, Output>);
+
+impl Way {
+    /// Suspends the user.
+    pub fn suspend(&self, output: Output) -> Input {
+        // SAFETY: the yielder lives as long as the function on whose stack the script runs, and only that calls here.
+        #[allow(unsafe_code)]
+        let yielder = unsafe { &*self.0 };
+        yielder.suspend(output)
+    }
+}
+
+/// A virtual user.
+pub(crate) struct Vu {
+    stack: Coroutine<Input, Output, (), DefaultStack>,
+}
+
+impl fmt::Debug for Vu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Vu")
+    }
+}
+
+impl Vu {
+    /// Begins a user: its script has run as far as the functions that it exports.
+    ///
+    /// # Errors
+    /// What the script threw, or why there is no memory for it.
+    pub fn begin(script: &Arc<Script>, number: u64, metrics: &Arc<Metrics>) -> Result<Vu, String> {
+        let stack =
+            DefaultStack::new(STACK_BYTES).map_err(|error| format!("no stack for a user: {error}"))?;
+        let (script, metrics) = (Arc::clone(script), Arc::clone(metrics));
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Input, Output>, _| {
+            let way = Way(ptr::from_ref(yielder));
+            if let Err(words) = host::live(&script, number, &metrics, &way) {
+                way.suspend(Output::Threw(words));
+            }
+        });
+        let mut vu = Vu { stack: coroutine };
+        match vu.resume(Input::Woken) {
+            Output::Threw(words) => Err(words),
+            _ => Ok(vu),
+        }
+    }
+
+    /// Runs the user until it waits.
+    pub fn resume(&mut self, input: Input) -> Output {
+        if self.stack.done() {
+            return Output::Threw("the user has ended".into());
+        }
+        match self.stack.resume(input) {
+            CoroutineResult::Yield(output) => output,
+            CoroutineResult::Return(()) => Output::Threw("the user has ended".into()),
+        }
+    }
+}
+
+impl Drop for Vu {
+    fn drop(&mut self) {
+        for _ in 0..LAST_TURNS_MAX {
+            if self.stack.done() {
+                return;
+            }
+            self.stack.resume(Input::End);
+        }
+        // SAFETY: what the stack owns is leaked, and nothing else refers to it.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.stack.force_reset();
+        }
+    }
+}
+
+/// Whether a user is to end, as seen by what runs on its stack.
+#[derive(Debug, Default)]
+pub(crate) struct Ending(Cell<bool>);
+
+impl Ending {
+    /// It ends.
+    pub fn begin(&self) {
+        self.0.set(true);
+    }
+
+    /// Whether it does.
+    pub fn is_begun(&self) -> bool {
+        self.0.get()
+    }
+}

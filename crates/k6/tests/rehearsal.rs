@@ -1,0 +1,88 @@
+//! Scripts are read, and rehearsed without a network.
+
+use std::fs;
+use std::time::Duration;
+
+use tidemark_k6::{Executor, Given, K6, Source};
+
+fn read(text: &str) -> Result<(K6, tidemark_k6::Sent), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.js");
+    fs::write(&path, text).unwrap();
+    fs::write(folder.path().join("lib.js"), "export const base = 'http://127.0.0.1:1';").unwrap();
+    let env = [("HOST".to_owned(), "127.0.0.1:2".to_owned())];
+    let source =
+        Source { name: "script.js", path: &path, text: text.as_bytes(), env: &env, given: Given::default() };
+    let k6 = K6::read(&source).map_err(|error| error.to_string())?;
+    let sent = k6.rehearse(&source).map_err(|error| error.to_string())?;
+    Ok((k6, sent))
+}
+
+#[test]
+fn a_script_tells_its_load_and_where_it_sends_what() {
+    let (k6, sent) = read(
+        r"
+        import http from 'k6/http';
+        import { check, group, sleep } from 'k6';
+        import { base } from './lib.js';
+        export const options = { vus: 2, duration: '3s', thresholds: { http_req_duration: ['p(95)<200'] } };
+        export function setup() {
+            const token = http.post(`${base}/login`, { user: 'a' }).json('token');
+            return { token };
+        }
+        export default function (data) {
+            group('shop', () => {
+                const list = http.get(`http://${__ENV.HOST}/items`).json();
+                check(list, { some: (items) => items.length > 0 });
+                for (const item of list.items) http.get(`${base}/items/17`, { tags: { name: 'item' } });
+                http.del(`${base}/items/18`);
+            });
+            sleep(1);
+        }",
+    )
+    .unwrap();
+    assert_eq!(
+        k6.scenarios()[0].executor,
+        Executor::ConstantVus { vus: 2, duration: Duration::from_secs(3) }
+    );
+    assert_eq!(sent.origins, ["http://127.0.0.1:1", "http://127.0.0.1:2"]);
+    let labels = ["GET /items", "item", "DELETE /items/{}"].map(str::to_owned).to_vec();
+    assert_eq!(sent.labels, [("default".to_owned(), labels)]);
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (text, words) in [
+        ("export default function () {\n  let x = ;\n}", "script.js:2"),
+        ("import x from 'k6/nothing';\nexport default function () {}", "there is no module k6/nothing"),
+        ("import x from 'https://example.org/a.js';\nexport default function () {}", "nothing is fetched"),
+        ("import { browser } from 'k6/browser';\nexport default function () {}", "drives protocols"),
+        ("export const options = {};", "exports no function default"),
+        ("const x = null;\nx.y;\nexport default function () {}", "script.js:2"),
+        (
+            "import http from 'k6/http';\nhttp.get('http://127.0.0.1:1/');\nexport default function () {}",
+            "init context",
+        ),
+        (
+            "export const options = { thresholds: { nothing: ['avg<1'] } };\nexport default function () {}",
+            "no metric nothing",
+        ),
+        (
+            "export const options = { thresholds: { checks: ['p(95)<1'] } };\nexport default function () {}",
+            "no figure of a rate",
+        ),
+        (
+            "export const options = { scenarios: { a: { executor: 'x' } } };\nexport default function () {}",
+            "scenarios: a",
+        ),
+        ("open('none.txt');\nexport default function () {}", "cannot read"),
+        (
+            "for (const a = []; ; ) a.push(new Array(1e6).fill(0));\nexport default function () {}",
+            "out of memory",
+        ),
+        ("const f = () => f() + 1;\nf();\nexport default function () {}", "stack"),
+    ] {
+        let told = read(text).map(|_| ()).unwrap_err();
+        assert!(told.contains(words), "{text}\n{told}");
+    }
+}
