@@ -17,6 +17,7 @@ mod modules;
 mod options;
 mod program;
 mod rehearsal;
+mod scenario;
 mod script;
 mod summary;
 mod thresholds;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tidemark_drive::Programs;
+use tidemark_scenario::source::Scenario;
 
 pub use metrics::CheckCounts;
 pub use options::{Executor, Given, ScenarioOf, Stage};
@@ -121,6 +123,17 @@ impl K6 {
             }
         }
         Ok(rehearsal::rehearse(&script, &functions))
+    }
+
+    /// The scenario that drives it as its options ask; `file` is how that names it.
+    ///
+    /// # Errors
+    /// If it sends nothing, as far as its rehearsal told.
+    pub fn scenario(&self, file: &str, sent: &Sent) -> Result<Scenario, ScriptError> {
+        let name = Path::new(file)
+            .file_stem()
+            .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
+        scenario::scenario(file, &name, self.scenarios(), sent).map_err(ScriptError)
     }
 
     /// The loads that its options ask for.

@@ -13,8 +13,8 @@ use crate::metrics::{self, Kind, Metrics};
 use crate::script::Script;
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
-/// How long a user waits whose iterations are all done.
-const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
+/// How often a user whose iterations are all done looks whether others are at work.
+const REST: Duration = Duration::from_millis(200);
 /// Most URLs whose label is remembered.
 const KNOWN_MAX: usize = 10_000;
 
@@ -152,6 +152,22 @@ impl Users {
         user.next = Turn::Does(output);
     }
 
+    /// A user has nothing to do any more: it waits for the others, and the load is over once none has.
+    fn rests(&self) -> Next {
+        let elapsed = self.script.elapsed();
+        let is_over = |(at, ready): (usize, &Ready)| match ready.iterations {
+            Some(most) => {
+                self.script.iterations_of.get(at).is_none_or(|of| of.load(Ordering::Relaxed) >= most)
+            }
+            None => {
+                let scenario = self.script.told().scenarios.get(ready.scenario);
+                scenario.is_some_and(|of| elapsed >= of.start + of.executor.duration())
+            }
+        };
+        let kinds = self.kinds.iter().enumerate().filter_map(|(at, ready)| Some((at, ready.as_ref()?)));
+        if kinds.into_iter().all(is_over) { Next::Stop } else { Next::Think(REST) }
+    }
+
     /// The request as the driver sends it.
     ///
     /// # Errors
@@ -287,11 +303,11 @@ impl Program for Users {
             if let Some(why) = self.script.aborted() {
                 return Next::Failed(why);
             }
-            let Some(Some(user)) = self.users.get_mut(session as usize) else { return Next::Think(FOR_EVER) };
+            let Some(Some(user)) = self.users.get_mut(session as usize) else { return self.rests() };
             match std::mem::replace(&mut user.next, Turn::Wakes) {
                 Turn::Rests => {
                     user.next = Turn::Rests;
-                    return Next::Think(FOR_EVER);
+                    return self.rests();
                 }
                 Turn::Wakes => self.resume(session, Input::Woken),
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),

@@ -35,6 +35,13 @@ impl fmt::Display for ThresholdOutcome {
     }
 }
 
+impl ThresholdOutcome {
+    /// What was measured, for a person.
+    pub fn measured(&self) -> String {
+        self.figure.map_or_else(|| "nothing".to_owned(), number)
+    }
+}
+
 /// A check, and how often it held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckOutcome {

@@ -36,7 +36,7 @@ use crate::interrupt::{Interrupt, StopRequest};
 use crate::monitor::DRIVER;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
-use crate::script::Script;
+use crate::script::{Begin, Script};
 use crate::sinks::ProgressSink;
 use crate::trace::{self, Trace};
 use crate::{disk, machine, pin, script, secret, slowest, verify};
@@ -152,7 +152,7 @@ struct Record<'a> {
     /// What is kept of requests, where that is wanted and the load has begun.
     trace: Option<Trace>,
     /// The script that the load asks, if there is one.
-    script: Option<Script>,
+    script: Option<Box<dyn Script>>,
 }
 
 impl Record<'_> {
@@ -222,8 +222,13 @@ impl Experiment {
             let (trace, tracing) = Trace::begin(wanted, None, plan, systems)?;
             (record.trace, options.trace) = (Some(trace), Some(tracing));
         }
-        record.script =
-            Script::begin(plan, &mut options, self.options.prints_to_stderr, &|| self.stop_request())?;
+        // counters and cursors begin at their beginning; what is inserted stays so
+        let shared = Arc::new(shared.followed(plan));
+        if let Some((script, with_script)) =
+            script::begin(&self.begin_of_script(&shared, &options, &|| self.stop_request()))?
+        {
+            (record.script, options) = (Some(script), with_script);
+        }
         let epoch = options.epoch;
         record.account.started(options.wall_epoch, &environment.system);
         record.account.targets(plan, &environment.others);
@@ -232,8 +237,6 @@ impl Experiment {
             let at_us = -i64::try_from(epoch.saturating_duration_since(at).as_micros()).unwrap_or(i64::MAX);
             record.event(at_us, "ready", text)?;
         }
-        // counters and cursors begin at their beginning; what is inserted stays so
-        let shared = Arc::new(shared.followed(plan));
         let plan_driven =
             record.script.as_ref().map_or_else(|| Arc::clone(plan), |script| script.driven(plan));
         let drivers = self.start_drivers(plan_driven, shared, options, &environment)?;
@@ -246,6 +249,17 @@ impl Experiment {
         environment.watches.begin(epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
         Ok(Started { drivers, faults, figures, epoch, environment })
+    }
+
+    /// What a script begins with.
+    fn begin_of_script<'a>(
+        &'a self,
+        shared: &'a Arc<Shared>,
+        options: &'a DriveOptions,
+        stop_request: &'a dyn Fn() -> StopRequest,
+    ) -> Begin<'a> {
+        let prints_to_stderr = self.options.prints_to_stderr;
+        Begin { plan: &self.plan, shared, options, prints_to_stderr, stop_request }
     }
 
     /// Begins the load.
@@ -293,7 +307,7 @@ impl Experiment {
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
-        let Record { mut account, mut writer, trace, script } = record;
+        let Record { mut account, mut writer, trace, mut script } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let broke_off = load.broke.is_some();
         let ledger = ledger.map(|ledger| tidemark_record::summary::Ledger { broke_off, ..ledger });
@@ -320,6 +334,10 @@ impl Experiment {
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
+        let (thresholds, failed) = script.as_mut().map(|script| script.findings(&writer)).unwrap_or_default();
+        let totals = writer.totals();
+        let stops_early = script.as_ref().is_none_or(|script| script.stops_early());
+        let script_stopped = load.end.script_stopped.filter(|_| stops_early);
         let judgement = verdict::judge(&Evidence {
             undisturbed: load.undisturbed.as_ref(),
             system_ended: load.system_ended.as_deref(),
@@ -335,13 +353,14 @@ impl Experiment {
             stopped,
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
-            script_stopped: load.end.script_stopped,
-            script_failed: load.end.script_failed.as_deref(),
+            script_stopped,
+            script_failed: load.end.script_failed.as_deref().or(failed.as_deref()),
+            thresholds: &thresholds,
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });
         account.notes.extend(verdict::backlog_before(plan, &summary));
-        account.notes.extend(load.end.script_stopped.map(|(threads, first_us)| {
+        account.notes.extend(script_stopped.map(|(threads, first_us)| {
             let first = verdict::duration_text(first_us as f64);
             format!(
                 "the script stopped {threads} of {} driving threads, the first after {first}",

@@ -79,7 +79,6 @@ mod proxy;
 pub mod revisions;
 mod run_options;
 mod scheduling;
-#[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
 mod script;
 mod secret;
 mod served;
@@ -107,7 +106,7 @@ pub use limit::{LimitOptions, LimitOutcome, Member, TrialStart, limit};
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::{Listed, RunOptions};
-pub use script::{EndedScript, check_scripts};
+pub use script::{EndedScript, Said, check_scripts};
 pub use tidemark_drive::{IoChoice, LOGGED_BYTES, LoggedAnswer, LoggedStep, Timestamps, text_of};
 pub use trace::TraceOptions;
 

@@ -1,158 +1,147 @@
-//! Scripts of a scenario: made ready before the load, told of its figures after it.
+//! Scripts of a scenario: made ready before the load, looked after while it is on, told of its figures after it.
 
+#[cfg(feature = "js")]
+mod k6;
+#[cfg(feature = "lua")]
+mod wrk;
+
+use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use tidemark_drive::{Address, DriveOptions, Protocol, Target};
-use tidemark_record::{Outcome, RunWriter, Totals};
-use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, ScriptPlan};
-use tidemark_script::{Errors, Figures, Place, Wrk};
+use tidemark_drive::DriveOptions;
+use tidemark_record::RunWriter;
+use tidemark_record::manifest::ObjectiveResult;
+use tidemark_scenario::plan::{ScriptPlan, ScriptTool};
+use tidemark_scenario::{Plan, Shared};
 
 use crate::error::LabError;
 use crate::interrupt::{EndsAtOnce, StopRequest};
 
 /// How often a wait for a script looks whether the user has stopped it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Longest that a script may be at work without coming back, where that is looked at.
-const LONGEST_TURN: Duration = Duration::from_secs(30);
 
 /// A script that goes with the load.
-pub(crate) struct Script {
-    /// None once the load is over.
-    wrk: Option<Wrk>,
-    /// Of each thread, the turn that the script was in when that was looked at, and since when.
-    turns: Vec<(Option<u64>, Instant)>,
+pub(crate) trait Script {
+    /// Looks after it, now and then.
+    ///
+    /// # Errors
+    /// If the load cannot go on with it.
+    fn look(&mut self) -> Result<(), LabError>;
+    /// The plan that is driven.
+    fn driven(&self, plan: &Arc<Plan>) -> Arc<Plan> {
+        Arc::clone(plan)
+    }
+    /// The load is over, and the system still runs.
+    ///
+    /// # Errors
+    /// If the user stops it.
+    fn load_over(&mut self, _: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
+        Ok(())
+    }
+    /// Whether a thread that it stops had still something to do.
+    fn stops_early(&self) -> bool {
+        true
+    }
+    /// What became of its own thresholds, and why the run failed if it says so.
+    fn findings(&mut self, _: &RunWriter<'_>) -> (Vec<ObjectiveResult>, Option<String>) {
+        (Vec::new(), None)
+    }
+    /// The run has its figures.
+    fn end(self: Box<Self>, writer: &RunWriter<'_>, threads: usize) -> Option<EndedScript>;
 }
 
 /// A script whose load is over.
-#[derive(Debug, Clone)]
-pub struct EndedScript {
-    wrk: Arc<Wrk>,
-    figures: Arc<Figures>,
+#[derive(Clone)]
+pub struct EndedScript(Arc<dyn Fn() -> Result<Said, String> + Send + Sync>);
+
+/// What a script says of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The exit status that it asks for, if it does.
+    pub status: Option<u8>,
+    /// Texts for standard output.
+    pub out: Vec<String>,
+    /// Texts for files, by their names.
+    pub files: Vec<(String, String)>,
+}
+
+impl fmt::Debug for EndedScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EndedScript")
+    }
 }
 
 impl EndedScript {
-    /// Has the script say what it has to say of the run: calls its `done`. The exit status that it asks for by `os.exit`,
-    /// if it does.
+    /// Has the script say what it has to say of the run: calls `done` of wrk, `handleSummary` of k6.
     ///
     /// # Errors
     /// The script's error, with its line.
-    pub fn done(&self) -> Result<Option<u8>, String> {
+    pub fn done(&self) -> Result<Said, String> {
         let _ends = EndsAtOnce::begin();
-        self.wrk.done(Figures::clone(&self.figures)).map_err(|error| error.to_string())
+        (self.0)()
     }
 }
 
-impl Script {
-    /// Runs the plan's script up to the load, if it has one, and has the drive's sessions ask it.
-    ///
-    /// # Errors
-    /// The script's error, with its line.
-    pub(crate) fn begin(
-        plan: &Plan,
-        options: &mut DriveOptions,
-        prints_to_stderr: bool,
-        stop_request: &dyn Fn() -> StopRequest,
-    ) -> Result<Option<Script>, LabError> {
-        let Some(script) = script_of(plan) else { return Ok(None) };
-        let system = &options.targets[0];
-        let connections = plan.limits.connections;
-        let place = Place { connections, ..place(system, script, prints_to_stderr)? };
-        let failed = |error: tidemark_script::ScriptError| LabError::Usage(error.to_string());
-        let (sender, made) = channel();
-        let (of_thread, threads) = (script.clone(), options.threads);
-        let begun = std::thread::Builder::new().name("script".into()).spawn(move || {
-            // nobody waits any more where the user has stopped it
-            let _ = sender.send(Wrk::new(&of_thread, threads, place));
-        });
-        begun.map_err(|error| LabError::Measure(format!("cannot begin a thread: {error}")))?;
-        let wrk = loop {
-            match made.recv_timeout(LOOK_EVERY) {
-                Ok(wrk) => break wrk.map_err(failed)?,
-                Err(RecvTimeoutError::Timeout) if stop_request() == StopRequest::None => {}
-                Err(RecvTimeoutError::Timeout) => return Err(LabError::Interrupted(None)),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(LabError::Measure(format!(
-                        "{}: the script's thread broke down",
-                        script.file
-                    )));
-                }
-            }
-        };
-        let first_other = options.targets.len() as u16;
-        let others = wrk.other_addresses();
-        let at = |address| Target { address: Address::Tcp(address), others: Vec::new(), ..system.clone() };
-        let others: Vec<Target> = others.into_iter().map(at).collect();
-        options.programs = Some(wrk.programs(first_other).map_err(failed)?);
-        options.targets.extend(others);
-        Ok(Some(Script { wrk: Some(wrk), turns: vec![(None, Instant::now()); options.threads] }))
-    }
+/// What a script begins with.
+pub(crate) struct Begin<'a> {
+    pub plan: &'a Arc<Plan>,
+    /// What the plan's variables are shared by.
+    pub shared: &'a Arc<Shared>,
+    /// How the load is driven.
+    pub options: &'a DriveOptions,
+    /// Whether what it prints goes to standard error.
+    pub prints_to_stderr: bool,
+    /// Whether the user has stopped the run.
+    pub stop_request: &'a dyn Fn() -> StopRequest,
+}
 
-    /// Finds a script that does not come back: its thread could never be waited for.
-    ///
-    /// # Errors
-    /// Once it has been at work for too long.
-    pub(crate) fn look(&mut self) -> Result<(), LabError> {
-        let now = Instant::now();
-        for (known, at_work) in self.turns.iter_mut().zip(self.wrk.iter().flat_map(Wrk::at_work)) {
-            if known.0 != at_work || at_work.is_none() {
-                *known = (at_work, now);
-            }
-            if now.duration_since(known.1) > LONGEST_TURN {
-                return Err(LabError::Script(format!(
-                    "the script has not come back for {} s",
-                    LONGEST_TURN.as_secs()
-                )));
-            }
-        }
-        Ok(())
-    }
+/// A script, and how the load is driven with it.
+pub(crate) type Begun = (Box<dyn Script>, DriveOptions);
 
-    /// The plan that is driven: where the script makes several requests at once, so many users share each connection.
-    pub(crate) fn driven(&self, plan: &Arc<Plan>) -> Arc<Plan> {
-        let at_once = self.wrk.as_ref().map_or(1, Wrk::at_once);
-        if at_once == 1 {
-            return Arc::clone(plan);
-        }
-        let mut plan = Plan::clone(plan);
-        plan.limits.pipeline = at_once;
-        if plan.load.model == LoadModel::Closed {
-            for phase in &mut plan.load.phases {
-                phase.from *= at_once as f64;
-                phase.to *= at_once as f64;
-            }
-        }
-        Arc::new(plan)
-    }
-
-    /// The same once the load is over.
-    pub(crate) fn end(mut self, writer: &RunWriter<'_>, threads: usize) -> Option<EndedScript> {
-        let per_s = writer.seconds().iter().map(|second| second.achieved_per_s);
-        let figures = figures(writer.totals(), per_s, threads);
-        Some(EndedScript { wrk: Arc::new(self.wrk.take()?), figures: Arc::new(figures) })
+/// Runs the plan's script up to the load, if it has one.
+///
+/// # Errors
+/// The script's error, with its line.
+pub(crate) fn begin(begin: &Begin<'_>) -> Result<Option<Begun>, LabError> {
+    let Some(script) = script_of(begin.plan) else { return Ok(None) };
+    match script.tool {
+        #[cfg(feature = "lua")]
+        ScriptTool::Wrk => wrk::begin(script, begin).map(Some),
+        #[cfg(feature = "js")]
+        ScriptTool::K6 => k6::begin(script, begin).map(Some),
+        #[cfg(not(all(feature = "lua", feature = "js")))]
+        _ => Err(built_without(script)),
     }
 }
 
-impl Drop for Script {
-    fn drop(&mut self) {
-        // a state that is at work is its thread's for as long as the process lives
-        if let Some(wrk) = self.wrk.take_if(|wrk| wrk.at_work().iter().any(Option::is_some)) {
-            std::mem::forget(wrk);
-        }
-    }
-}
-
-/// Compiles a plan's scripts, and runs none of them.
+/// Reads a plan's scripts, and sends nothing.
 ///
 /// # Errors
 /// The first mistake, with its line.
 pub fn check_scripts(plan: &Plan) -> Result<(), LabError> {
-    let check = |script: &ScriptPlan| tidemark_script::check(script);
-    let checked = plan.sessions.iter().filter_map(|kind| kind.script.as_ref()).try_for_each(check);
-    checked.map_err(|error| LabError::Usage(error.to_string()))
+    let check = |script: &ScriptPlan| match script.tool {
+        #[cfg(feature = "lua")]
+        ScriptTool::Wrk => wrk::check(script),
+        #[cfg(feature = "js")]
+        ScriptTool::K6 => k6::check(script),
+        #[cfg(not(all(feature = "lua", feature = "js")))]
+        _ => Err(built_without(script)),
+    };
+    plan.sessions.iter().filter_map(|kind| kind.script.as_ref()).try_for_each(check)
+}
+
+#[cfg(not(all(feature = "lua", feature = "js")))]
+fn built_without(script: &ScriptPlan) -> LabError {
+    let feature = match script.tool {
+        ScriptTool::Wrk => "lua",
+        ScriptTool::K6 => "js",
+    };
+    LabError::Usage(format!(
+        "{}: this program was built without such scripts; build it with --features {feature}",
+        script.file
+    ))
 }
 
 /// The plan's only script.
@@ -160,76 +149,28 @@ fn script_of(plan: &Plan) -> Option<&ScriptPlan> {
     plan.sessions.iter().find_map(|kind| kind.script.as_ref())
 }
 
-fn place(system: &Target, script: &ScriptPlan, prints_to_stderr: bool) -> Result<Place, LabError> {
-    let as_written = match system.protocol {
-        Protocol::Http1 => true,
-        Protocol::Http2(_) => false,
-        _ => return Err(LabError::Usage(format!("{}: a script of wrk speaks HTTP", script.file))),
-    };
-    let scheme = if system.tls.is_some() { "https" } else { "http" };
-    let (host, port) = match system.authority.rsplit_once(':') {
-        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (host, port.parse().ok())
-        }
-        _ => (system.authority.as_str(), None),
-    };
-    let address = match &system.address {
-        Address::Tcp(address) => Some(*address),
-        _ => None,
-    };
-    Ok(Place {
-        scheme: scheme.to_owned(),
-        host: host.trim_matches(['[', ']']).to_owned(),
-        port,
-        base_path: system.base_path.clone(),
-        origin: format!("{scheme}://{}", system.authority),
-        prints_to_stderr,
-        connections: 0,
-        address,
-        as_written,
-    })
-}
-
-fn figures(totals: &Totals, per_s: impl Iterator<Item = f64>, threads: usize) -> Figures {
-    let measured = |outcome: Outcome| totals.all.measured[outcome as usize];
-    let answered: u64 = [Outcome::Ok, Outcome::Status, Outcome::Check].map(measured).iter().sum();
-    let mut rates = new_histogram();
-    for per_s in per_s {
-        rates.saturating_record_n((per_s / threads as f64).round() as u64, threads as u64);
-    }
-    let window_s = totals.window.map_or(0.0, |window| window.length_s());
-    if rates.is_empty() && window_s > 0.0 {
-        // shorter than a second
-        rates.saturating_record_n(
-            (answered as f64 / window_s / threads as f64).round() as u64,
-            threads as u64,
-        );
-    }
-    let mut latency = new_histogram();
-    let known =
-        [Outcome::Status, Outcome::Check].iter().filter_map(|kind| totals.all.known_after_us.get(kind));
-    for times in known.chain([&totals.all.response_time_us]) {
-        for at in times.iter_recorded() {
-            latency.saturating_record_n(at.value_iterated_to(), at.count_at_value());
+/// Does something of a script's on a thread of its own, as the script may never come back.
+///
+/// # Errors
+/// If it breaks down, or the user stops the run.
+#[cfg(any(feature = "lua", feature = "js"))]
+fn apart<T: Send + 'static>(
+    script: &ScriptPlan,
+    stop_request: &dyn Fn() -> StopRequest,
+    does: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LabError> {
+    let (sender, made) = channel();
+    // nobody waits any more where the user has stopped it
+    let begun = std::thread::Builder::new().name("script".into()).spawn(move || drop(sender.send(does())));
+    begun.map_err(|error| LabError::Measure(format!("cannot begin a thread: {error}")))?;
+    loop {
+        match made.recv_timeout(LOOK_EVERY) {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) if stop_request() == StopRequest::None => {}
+            Err(RecvTimeoutError::Timeout) => return Err(LabError::Interrupted(None)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(LabError::Measure(format!("{}: the script's thread broke down", script.file)));
+            }
         }
     }
-    Figures {
-        duration_us: totals.window.map_or(0, |window| window.end_us - window.start_us),
-        requests: answered,
-        bytes: totals.all.body_bytes,
-        errors: Errors {
-            connect: measured(Outcome::Connect),
-            read: measured(Outcome::Reset) + measured(Outcome::Protocol),
-            write: measured(Outcome::Variable),
-            status: measured(Outcome::Status),
-            timeout: measured(Outcome::Timeout) + measured(Outcome::Unfinished),
-        },
-        latency,
-        rates,
-    }
-}
-
-/// Values up to an hour in microseconds, with three digits.
-fn new_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 3_600_000_000, 3).unwrap_or_else(|_| unreachable!("these bounds are good"))
 }

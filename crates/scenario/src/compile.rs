@@ -43,8 +43,8 @@ use crate::grammar::record::Kind;
 use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
-    About, Objective, Op, Phase, Plan, Preparation, RequestKind, SessionKind, SlotIndex, Store, System,
-    Target, USERS_MAX,
+    About, Objective, Op, Phase, Plan, Preparation, RequestKind, ScriptPlan, ScriptTool, SessionKind,
+    SlotIndex, Store, System, Target, USERS_MAX,
 };
 use crate::reader::Reader;
 use crate::steps::{self, STEPS};
@@ -222,8 +222,14 @@ fn sessions(
             None => script::session(key, &said, base, reader, requests),
         };
         let Some(mut kind) = kind else { continue };
-        if kind.script.is_some() && kinds.iter().any(|other: &SessionKind| other.script.is_some()) {
-            said.script.error(reader.sink, "another session has a script already, and a run has one at most");
+        let others = kinds.iter().filter_map(|other: &SessionKind| other.script.as_ref());
+        let is_other = |other: &ScriptPlan, own: &ScriptPlan| {
+            (&other.path, other.tool) != (&own.path, ScriptTool::K6) || other.args != own.args
+        };
+        if kind.script.as_ref().is_some_and(|own| others.clone().any(|other| is_other(other, own))) {
+            let message = "another session has a script already, and a run has one at most; sessions that `exec` functions of \
+                           the same script of k6 can stand beside each other, with the same `args`";
+            said.script.error(reader.sink, message);
         }
         let sends = kind.ops.iter().any(|op| matches!(op, Op::Request(_) | Op::Program));
         if weight > 0 && !sends && !reader.sink.has_errors() {

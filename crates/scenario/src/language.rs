@@ -214,9 +214,13 @@ record! {
             "Whether a user of a closed load keeps cookies from one session to the next; false by default.",
         steps: Steps = "What is done, in order.",
         script: Text =
-            "A script of wrk (`.lua`), relative to the scenario, which makes the session's request.",
-        args: Texts = "What the script's `init` is given.",
-        path: Text = "Path and query that the script finds as `wrk.path`; `/` by default.",
+            "A script of wrk (`.lua`) or k6 (`.js`, `.ts`), relative to the scenario, which makes the session's requests.",
+        args: Texts = "What a script of wrk gives its `init`; of k6 what `__ENV` has besides, as `NAME=VALUE`.",
+        path: Text = "Path and query that a script of wrk finds as `wrk.path`; `/` by default.",
+        exec: Text = "The exported function of a script of k6 that is an iteration; `default` by default.",
+        iterations: Whole<1> = "How many iterations of a script of k6 all users make together; no bound by default.",
+        labels: Texts =
+            "What requests of a script of k6 are counted as, by their tag `name` or method and path; others as the session.",
     }
 }
 

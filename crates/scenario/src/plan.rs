@@ -54,7 +54,7 @@ pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use ratio::{Counted, RATIOS_MAX, RatioForm, RatioPlan};
-pub use script::{SCRIPT_BYTES_MAX, ScriptPlan};
+pub use script::{SCRIPT_BYTES_MAX, ScriptPlan, ScriptTool};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{
@@ -204,7 +204,9 @@ impl Plan {
 
     /// The labels of what a kind of sessions sends, by its steps or its script: indices, some of them more than once.
     pub fn labels_of<'a>(&'a self, kind: &'a SessionKind) -> impl Iterator<Item = usize> + 'a {
-        let of_script = kind.script.as_ref().map(|script| script.label);
+        let of_script = kind.script.iter().flat_map(|script| {
+            std::iter::once(script.label).chain(script.labels.iter().map(|(_, label)| *label))
+        });
         self.requests_of(kind).map(|request| request.label).chain(of_script).map(usize::from)
     }
 

@@ -125,13 +125,14 @@ Examples:
   tidemark run my.yaml -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
   tidemark run plan.jmx -J host=127.0.0.1
+  tidemark run script.js -e BASE=http://127.0.0.1:8080
   tidemark run my.yaml --watch port=8080 --watch name=postgres
   tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
   tidemark run my.yaml --trace requests.har --trace-every 1000
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
-    /// A scenario file, the name of a shipped scenario, or a JMeter or Tsung plan
+    /// A scenario file, the name of a shipped scenario, a JMeter or Tsung plan, or a k6 script
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)
@@ -140,6 +141,9 @@ pub struct RunArguments {
     /// Of a JMeter plan: a property that it asks for (repeatable)
     #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
     pub properties: Vec<(String, String)>,
+    /// Of a script of k6: what it finds as __ENV.NAME (repeatable)
+    #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
+    pub env: Vec<(String, String)>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
     pub rate: Option<RateRange>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_lab::{Finished, RunOptions};
+use tidemark_lab::{Finished, RunOptions, Said};
 use tidemark_record::{ComparisonFile, Run, write_manifest};
 use tidemark_report::html;
 use tidemark_scenario::Plan;
@@ -119,10 +119,22 @@ pub fn conclude(
     outcomes.add(page);
     outcomes.add(results.write(run, place));
     outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
-    let said = finished.script.as_ref().map_or(Ok(None), tidemark_lab::EndedScript::done);
-    let asked = said.as_ref().ok().copied().flatten();
-    outcomes.add(said.map(drop).map_err(Failure::broken));
+    let said = finished.script.as_ref().map_or(Ok(Said::default()), tidemark_lab::EndedScript::done);
+    let asked = said.as_ref().ok().and_then(|said| said.status);
+    outcomes.add(said.map_err(Failure::broken).and_then(|said| tell(&said, place, is_quiet)));
     // what a script asks for takes no verdict back
     let status = finished.exit_status();
     outcomes.all().map(|()| if status == tidemark_lab::EXIT_PASS { asked.unwrap_or(status) } else { status })
+}
+
+/// Prints and writes what a script says of a run.
+fn tell(said: &Said, place: Place, is_quiet: bool) -> Result<(), Failure> {
+    for text in &said.out {
+        place.tell(text, is_quiet)?;
+    }
+    for (file, text) in &said.files {
+        let failed = |error: std::io::Error| Failure::unwritable(format!("{file}: {error}"));
+        std::fs::write(file, text).map_err(failed)?;
+    }
+    Ok(())
 }

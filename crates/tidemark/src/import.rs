@@ -10,6 +10,8 @@ use tidemark_scenario::Experiment;
 
 use crate::args::{RunArguments, key_value};
 use crate::failure::Failure;
+#[cfg(feature = "js")]
+use crate::script;
 use crate::{init, output, results, scenario};
 
 /// Parts left out that are told one by one.
@@ -82,6 +84,15 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
 /// What `tidemark run` is to carry out: a scenario, or one that is made of a plan.
 pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
     let file = Path::new(&arguments.scenario);
+    #[cfg(feature = "js")]
+    if script::is_script(file) && arguments.properties.is_empty() {
+        return script::loaded(arguments);
+    }
+    if !arguments.env.is_empty() {
+        return Err(Failure::usage(
+            "-e is for scripts of k6; a scenario has settings: --set NAME=VALUE".to_owned(),
+        ));
+    }
     if scenario::shipped_text(&arguments.scenario).is_some() || !tidemark_import::is_plan(file) {
         if !arguments.properties.is_empty() {
             return Err(Failure::usage(

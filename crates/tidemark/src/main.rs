@@ -45,6 +45,8 @@ mod results;
 mod run;
 mod scenario;
 #[cfg(feature = "systems")]
+#[cfg(feature = "js")]
+mod script;
 mod serve;
 mod settings;
 mod sinks;

@@ -26,6 +26,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judge.incomplete(&mut findings);
     let without_ledger = findings.verdict();
     let mut objectives = judge.objectives;
+    let written = objectives.iter().take_while(|of| !of.default).count();
+    objectives.splice(written..written, evidence.thresholds.iter().cloned());
     let asked = evidence.plan.verify.is_some();
     ledger::add(&mut findings, &evidence.plan.objectives, &mut objectives, evidence.ledger, asked);
     if evidence.broke_off.is_some() {
@@ -141,6 +143,8 @@ impl<'a> Judge<'a> {
                 "incomplete: the script stopped {threads} driving threads, the first after {first}; what they had still to send is in no figure"
             )));
         }
+        let missed = self.evidence.thresholds.iter().filter(|of| !of.met);
+        findings.failed.extend(missed.map(missed_objective));
         if let Some(why) = self.evidence.script_failed {
             findings.failed.insert(0, ReasonKind::Script.told(format!("the script failed: {why}")));
         }

@@ -123,6 +123,8 @@ pub struct Evidence<'a> {
     pub script_stopped: Option<(usize, u64)>,
     /// Why a script of the scenario failed, where one did.
     pub script_failed: Option<&'a str>,
+    /// What became of a script's own thresholds, which it has measured itself.
+    pub thresholds: &'a [ObjectiveResult],
     /// What the ledger came to, where there is one.
     pub ledger: Option<&'a Ledger>,
 }
@@ -147,6 +149,7 @@ impl<'a> Evidence<'a> {
             broke_off: None,
             script_stopped: None,
             script_failed: None,
+            thresholds: &[],
             ledger: None,
         }
     }

@@ -14,7 +14,7 @@ use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
-use crate::script::Script;
+use crate::script;
 use crate::secret;
 use crate::trace::Trace;
 
@@ -86,9 +86,12 @@ impl Experiment {
             let mut options = self.drive_options(&environment.system, &environment.others);
             if session.script.is_some() {
                 options.threads = 1;
-                Script::begin(&self.plan, &mut options, self.options.prints_to_stderr, &|| {
-                    self.stop_request()
-                })?;
+                let stop_request = || self.stop_request();
+                if let Some((_script, with_script)) =
+                    script::begin(&self.begin_of_script(&shared, &options, &stop_request))?
+                {
+                    options = with_script;
+                }
             }
             let options = DriveOptions { trace: tracing.clone(), ..options };
             let (plan, session, shared) = (Arc::clone(&self.plan), session.clone(), Arc::clone(&shared));

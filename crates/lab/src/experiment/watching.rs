@@ -16,7 +16,6 @@ use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
-use crate::script::Script;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
 use crate::watch::Seen as SeenOfWatched;
@@ -179,6 +178,9 @@ impl Experiment {
             samples: Vec::new(),
         };
         let load = watching.until_over(drivers)?;
+        if let Some(script) = &mut record.script {
+            script.load_over(&|| self.stop_request())?;
+        }
         record.writer.add_counters(&load.end.counters);
         for part in &load.end.untaken {
             record.writer.add_to_ledger(part, load.end.ended_us).map_err(written)?;
@@ -223,7 +225,7 @@ impl Watching<'_, '_> {
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
                 self.look_around(now_us)?;
-                self.record.script.as_mut().map_or(Ok(()), Script::look)?;
+                self.record.script.as_mut().map_or(Ok(()), |script| script.look())?;
             }
             self.mind_the_end(&mut drivers, &mut seen, now_us, looked)?;
         }

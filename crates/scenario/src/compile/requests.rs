@@ -100,7 +100,7 @@ impl Requests {
         self.default_timeout
     }
 
-    /// The label of what a script sends: the session's name. Nothing if there are too many, which is told.
+    /// A label of what a script sends. Nothing if there are too many, which is told.
     pub(super) fn label_of_script(&mut self, at: &Node, name: &str, sink: &Sink<'_>) -> Option<u16> {
         let label = self.add_label(name.to_owned(), at.position, true);
         if label.is_none() {

@@ -6,13 +6,10 @@ use std::path::Path;
 
 use super::requests::Requests;
 use crate::language;
-use crate::plan::{Op, SCRIPT_BYTES_MAX, ScriptPlan, SessionKind};
+use crate::plan::{Op, SCRIPT_BYTES_MAX, ScriptPlan, ScriptTool, SessionKind};
 use crate::reader::Reader;
 use crate::units::Size;
 use crate::yaml::Node;
-
-/// How the file of a script of wrk ends.
-const LUA: &str = "lua";
 
 /// A session of this name; nothing where its script cannot be read, which has been reported.
 pub(super) fn session(
@@ -24,10 +21,12 @@ pub(super) fn session(
 ) -> Option<SessionKind> {
     let file = said.script.value.clone()?;
     let path = base.join(&file);
-    if path.extension().is_none_or(|extension| extension != LUA) {
-        said.script.error(reader.sink, "a script is a file of wrk, which ends in .lua");
+    let Some(tool) = path.extension().and_then(|extension| ScriptTool::of(extension.to_str()?)) else {
+        let message = "a script is a file of wrk, which ends in .lua, or of k6, which ends in .js or .ts";
+        said.script.error(reader.sink, message);
         return None;
-    }
+    };
+    check_tool(said, tool, reader);
     let source = match read(&path) {
         Ok(source) => source,
         Err(why) => {
@@ -36,16 +35,34 @@ pub(super) fn session(
         }
     };
     let args = said.args.value.map(Node::items).unwrap_or_default();
-    let args = args.iter().filter_map(|node| reader.text(node)).collect();
+    let is_pair = |text: &str| text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    let arg = |node: &Node| {
+        let text = reader.text(node)?;
+        if tool == ScriptTool::K6 && !is_pair(&text) {
+            reader.sink.error(node, "of a script of k6 this is NAME=VALUE, which it finds as __ENV.NAME");
+        }
+        Some(text)
+    };
+    let args = args.iter().filter_map(arg).collect();
     let route = said.path.value.clone().unwrap_or_else(|| "/".to_owned());
     if !route.starts_with('/') {
         said.path.error(reader.sink, "a path begins with a slash");
     }
     let words = name.text().unwrap_or_default().to_owned();
     let label = requests.label_of_script(name, &words, reader.sink)?;
+    let mut labels = Vec::new();
+    for node in said.labels.value.map(Node::items).unwrap_or_default() {
+        if let Some(text) = reader.text(node) {
+            labels.push((text.clone(), requests.label_of_script(node, &text, reader.sink)?));
+        }
+    }
     let headers = requests.default_headers.iter();
     let header = |(name, value): &(Node, Node)| Some((name.text()?.to_owned(), reader.text(value)?));
     let script = ScriptPlan {
+        tool,
+        exec: said.exec.value.clone().unwrap_or_else(|| "default".to_owned()),
+        iterations: said.iterations.value,
+        labels,
         headers: headers.filter_map(header).collect(),
         timeout: requests.default_timeout(),
         source: source.into(),
@@ -83,9 +100,22 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 /// Refuses what is said of a script where there is none.
 pub(super) fn check_keys(said: &language::Session<'_>, reader: &Reader<'_>) {
-    let of_scripts = [said.args.key(), said.path.key()];
+    let of_scripts =
+        [said.args.key(), said.path.key(), said.exec.key(), said.iterations.key(), said.labels.key()];
     for key in of_scripts.into_iter().flatten().filter(|_| !said.script.is_there()) {
         let name = key.text().unwrap_or_default();
         reader.sink.error(key, format!("\"{name}\" is for a session with a script; this one has steps"));
+    }
+}
+
+/// Refuses what is said of another tool's script.
+fn check_tool(said: &language::Session<'_>, tool: ScriptTool, reader: &Reader<'_>) {
+    let (others, whose) = match tool {
+        ScriptTool::Wrk => (vec![said.exec.key(), said.iterations.key(), said.labels.key()], "k6"),
+        ScriptTool::K6 => (vec![said.path.key()], "wrk"),
+    };
+    for key in others.into_iter().flatten() {
+        let name = key.text().unwrap_or_default();
+        reader.sink.error(key, format!("\"{name}\" is for a script of {whose}"));
     }
 }

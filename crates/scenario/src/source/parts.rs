@@ -61,6 +61,12 @@ record! {
         args: Vec<Value> = "args",
         /// Path and query that the script finds.
         path: Option<Scalar> = "path",
+        /// The script's function that is an iteration.
+        exec: Option<Scalar> = "exec",
+        /// How many iterations all users make together.
+        iterations: Option<Scalar> = "iterations",
+        /// What the script's requests are counted as.
+        labels: Vec<Value> = "labels",
     }
 }
 

@@ -1,0 +1,145 @@
+//! The scenario that drives a script as its options ask.
+
+use std::time::Duration;
+
+use tidemark_scenario::source::{Load, Map, Phase, Scalar, Scenario, Session, System, Value, verbatim};
+use tidemark_scenario::units::Time;
+
+use crate::options::{Executor, ScenarioOf, Stage};
+use crate::rehearsal::Sent;
+
+/// The scenario of a script that lies beside it under this name.
+///
+/// # Errors
+/// If it sends nothing, as far as its rehearsal told.
+pub(crate) fn scenario(
+    file: &str,
+    name: &str,
+    scenarios: &[ScenarioOf],
+    sent: &Sent,
+) -> Result<Scenario, String> {
+    let Some((system, others)) = sent.origins.split_first() else {
+        return Err(format!(
+            "{file}: its functions send no request, as far as a run of them without a network tells"
+        ));
+    };
+    let mut targets = Map::default();
+    for (at, origin) in others.iter().enumerate() {
+        targets.insert(format!("other{}", at + 1), Map::from([("url", verbatim(origin))]));
+    }
+    let is_alone = scenarios.len() == 1 && scenarios[0].start.is_zero();
+    let session = |of: &ScenarioOf| {
+        let labels = sent.labels.iter().find(|(function, _)| *function == of.exec);
+        let labels =
+            labels.map(|(_, labels)| labels.iter().map(|label| Value::from(verbatim(label))).collect());
+        let session = Session {
+            script: Some(verbatim(file).into()),
+            exec: (of.exec != "default").then(|| verbatim(&of.exec).into()),
+            iterations: of.executor.iterations().filter(|_| !is_alone).map(Scalar::from),
+            labels: labels.unwrap_or_default(),
+            ..Session::default()
+        };
+        (of.name.clone(), session)
+    };
+    let end = scenarios.iter().map(|of| of.start + of.executor.duration()).max().unwrap_or_default();
+    let load = match scenarios {
+        [only] if is_alone => load(only, end),
+        all => Load {
+            sessions: all.iter().map(|of| (of.name.clone(), load(of, end))).collect(),
+            ..Load::default()
+        },
+    };
+    let mut limits = Map::default();
+    if let [only] = scenarios {
+        if let Some(iterations) = only.executor.iterations().filter(|_| is_alone) {
+            limits.insert("sessions", iterations);
+        }
+        if let Executor::ConstantArrivalRate { vus, .. } | Executor::RampingArrivalRate { vus, .. } =
+            only.executor
+        {
+            limits.insert("in flight", vus);
+            limits.insert("at limit", "drop");
+        }
+    }
+    Ok(Scenario {
+        comment: format!(
+            "Made of {file}, a script of k6. All keys: docs/scenario.md; mistakes: tidemark check FILE."
+        ),
+        name: Some(verbatim(name).into()),
+        system: Some(System { url: Some(verbatim(system).into()), ..System::default() }),
+        targets,
+        sessions: scenarios.iter().map(session).collect(),
+        load: Some(load),
+        limits,
+        ..Scenario::default()
+    })
+}
+
+/// One scenario's load, which lasts as long as all together.
+fn load(of: &ScenarioOf, end: Duration) -> Load {
+    let is_whole = of.start.is_zero() && of.executor.duration() == end;
+    let simple = |users: Option<Scalar>, rate: Option<Value>| Load {
+        users,
+        rate,
+        hold: Some(Time(of.executor.duration()).into()),
+        ..Load::default()
+    };
+    match &of.executor {
+        Executor::ConstantVus { vus, .. }
+        | Executor::SharedIterations { vus, .. }
+        | Executor::PerVuIterations { vus, .. }
+            if is_whole =>
+        {
+            return simple(Some((*vus).into()), None);
+        }
+        Executor::ConstantArrivalRate { rate, .. } if is_whole => {
+            return simple(None, Some(rate_of(*rate).into()));
+        }
+        _ => {}
+    }
+    let (is_closed, stages) = match &of.executor {
+        Executor::ConstantVus { vus, duration }
+        | Executor::SharedIterations { vus, max: duration, .. }
+        | Executor::PerVuIterations { vus, max: duration, .. } => (true, levels(*vus as f64, &[], *duration)),
+        Executor::ConstantArrivalRate { rate, duration, .. } => (false, levels(*rate, &[], *duration)),
+        Executor::RampingVus { from, stages } => (true, levels(*from as f64, stages, Duration::ZERO)),
+        Executor::RampingArrivalRate { from, stages, .. } => (false, levels(*from, stages, Duration::ZERO)),
+    };
+    let rest = end.saturating_sub(of.start + of.executor.duration());
+    let idle = |time: Duration| (!time.is_zero()).then_some((time, 0.0, 0.0));
+    let phase = |(time, from, to): (Duration, f64, f64)| {
+        let level = |value: f64| if is_closed { format!("{value}") } else { rate_of(value) };
+        let text = if from == to { level(to) } else { format!("{} to {}", level(from), level(to)) };
+        Phase {
+            duration: Some(Time(time).into()),
+            users: is_closed.then(|| text.clone().into()),
+            rate: (!is_closed).then(|| text.into()),
+            measured: Some(true.into()),
+            ..Phase::default()
+        }
+    };
+    let phases = idle(of.start).into_iter().chain(stages).chain(idle(rest)).map(phase).collect();
+    Load { phases, ..Load::default() }
+}
+
+/// Stretches with their level at their begin and end.
+fn levels(from: f64, stages: &[Stage], whole: Duration) -> Vec<(Duration, f64, f64)> {
+    let mut stretches = Vec::new();
+    if !whole.is_zero() {
+        stretches.push((whole, from, from));
+    }
+    let mut level = from;
+    for stage in stages {
+        if !stage.duration.is_zero() {
+            stretches.push((stage.duration, level, stage.target));
+        }
+        level = stage.target;
+    }
+    stretches
+}
+
+/// A rate without what binary fractions add.
+fn rate_of(per_second: f64) -> String {
+    const DIGITS: f64 = 1e6;
+    format!("{}/s", (per_second * DIGITS).round() / DIGITS)
+}
