@@ -150,7 +150,7 @@ pub(crate) fn live(
         turn,
         number,
         iteration: Cell::new(0),
-        place: RefCell::default(),
+        place: RefCell::new(Place::NONE),
         random: RefCell::new(fastrand::Rng::new()),
     });
     context.with(|ctx| {
@@ -199,7 +199,11 @@ fn called<'js>(
 ) -> std::result::Result<Option<String>, String> {
     let failed = |error: CaughtError<'js>| words(host, &error);
     let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
-    *host.place.borrow_mut() = call.place.clone();
+    let is_elsewhere = host.place.replace(call.place.clone()).scenario != call.place.scenario;
+    if is_elsewhere {
+        let env = host.scenario().map(|of| of.env.as_slice()).unwrap_or_default();
+        set_env(ctx, host, env).catch(ctx).map_err(failed)?;
+    }
     ctx.globals().set("__ITER", host.iteration.get()).catch(ctx).map_err(failed)?;
     host.iteration.set(host.iteration.get() + 1);
     let begin: Function<'_> = natives.get("begin").catch(ctx).map_err(failed)?;
@@ -339,12 +343,17 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     globals.set("__k6", natives)?;
     globals.set("__VU", host.number)?;
     globals.set("__ITER", 0)?;
+    set_env(ctx, host, &[])?;
+    ctx.eval::<(), _>(include_str!("js/globals.js"))
+}
+
+/// Makes `__ENV`: what all have, and what a scenario has besides.
+fn set_env(ctx: &Ctx<'_>, host: &Host, own: &[(String, String)]) -> Result<()> {
     let env = Object::new(ctx.clone())?;
-    for (name, value) in &host.script.env {
+    for (name, value) in host.script.env.iter().chain(own) {
         env.set(name.as_str(), value.as_str())?;
     }
-    globals.set("__ENV", env)?;
-    ctx.eval::<(), _>(include_str!("js/globals.js"))
+    ctx.globals().set("__ENV", env)
 }
 
 /// Reads what the script exports as its options.

@@ -115,14 +115,7 @@ impl K6 {
         script.is_rehearsal = true;
         script.bounds = rehearsal::bounds(script.bounds);
         let script = Arc::new(script);
-        let mut functions = vec!["setup"];
-        functions.retain(|name| self.exports(name));
-        for scenario in &self.script.told().scenarios {
-            if !functions.contains(&scenario.exec.as_str()) {
-                functions.push(&scenario.exec);
-            }
-        }
-        Ok(rehearsal::rehearse(&script, &functions))
+        Ok(rehearsal::rehearse(&script))
     }
 
     /// The scenario that drives it as its options ask; `file` is how that names it.
@@ -133,7 +126,7 @@ impl K6 {
         let name = Path::new(file)
             .file_stem()
             .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        scenario::scenario(file, &name, self.scenarios(), sent).map_err(ScriptError)
+        scenario::scenario((file, &name), self.script.told(), sent).map_err(ScriptError)
     }
 
     /// The loads that its options ask for.
@@ -237,7 +230,7 @@ impl K6 {
             function: "handleSummary".into(),
             takes_data: false,
             argument: Some(summary.data.to_string().into()),
-            place: vu::Place::default(),
+            place: vu::Place::NONE,
         };
         let returned = match vu.resume(vu::Input::Call(call)) {
             vu::Output::Returned(json) => json.unwrap_or_default(),

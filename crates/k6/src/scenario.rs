@@ -7,17 +7,14 @@ use tidemark_scenario::units::Time;
 
 use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
+use crate::script::Told;
 
 /// The scenario of a script that lies beside it under this name.
 ///
 /// # Errors
 /// If it sends nothing, as far as its rehearsal told.
-pub(crate) fn scenario(
-    file: &str,
-    name: &str,
-    scenarios: &[ScenarioOf],
-    sent: &Sent,
-) -> Result<Scenario, String> {
+pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> Result<Scenario, String> {
+    let scenarios = &told.scenarios[..];
     let Some((system, others)) = sent.origins.split_first() else {
         return Err(format!(
             "{file}: its functions send no request, as far as a run of them without a network tells"
@@ -61,7 +58,11 @@ pub(crate) fn scenario(
             limits.insert("at limit", "drop");
         }
     }
+    // what the script bounds itself is not bounded once more
+    let judges_failures = told.thresholds.iter().any(|of| of.of.starts_with("http_req_failed"));
+    let objectives = if judges_failures { vec![Value::from("errors <= 100%")] } else { Vec::new() };
     Ok(Scenario {
+        objectives,
         comment: format!(
             "Made of {file}, a script of k6. All keys: docs/scenario.md; mistakes: tidemark check FILE."
         ),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value, json};
+use tidemark_record::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric};
 
 use crate::metrics::{CheckCounts, Definition, FIRST_OWN, Measured, Values};
 use crate::script::Script;
@@ -42,17 +43,6 @@ impl ThresholdOutcome {
     }
 }
 
-/// A check, and how often it held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckOutcome {
-    /// The path of its group, empty outside of any.
-    pub group: String,
-    /// Its name.
-    pub name: String,
-    /// How often.
-    pub counts: CheckCounts,
-}
-
 /// What a script measured.
 #[derive(Debug, Clone)]
 pub struct Summary {
@@ -60,10 +50,8 @@ pub struct Summary {
     pub data: Value,
     /// What became of its thresholds.
     pub thresholds: Vec<ThresholdOutcome>,
-    /// Its checks.
-    pub checks: Vec<CheckOutcome>,
-    /// For a person: checks, thresholds and the script's own metrics, a line each.
-    pub lines: Vec<String>,
+    /// What it measured itself.
+    pub figures: ScriptFigures,
     /// Why the run failed, if the script said so.
     pub failed: Option<String>,
 }
@@ -123,7 +111,7 @@ impl Summary {
             None => TREND.to_vec(),
         };
         let mut metrics = Map::new();
-        let mut lines = Vec::new();
+        let mut is_own = Vec::new();
         let thresholds_of = |name: &str| {
             let of: Map<String, Value> = outcomes
                 .iter()
@@ -133,7 +121,8 @@ impl Summary {
             (!of.is_empty()).then_some(Value::Object(of))
         };
         let definitions = script.definitions.list();
-        let mut put = |name: &str, of: &Definition, values: &Values| {
+        let mut put = |name: &str, (at, of): (usize, &Definition), values: &Values| {
+            is_own.push(at >= FIRST_OWN);
             let mut metric = json!({
                 "type": of.kind.name(),
                 "contains": if of.is_time { "time" } else { "default" },
@@ -144,57 +133,23 @@ impl Summary {
             }
             metrics.insert(name.to_owned(), metric);
         };
-        for (of, values) in definitions.iter().zip(&measured.metrics) {
+        for (of, values) in definitions.iter().enumerate().zip(&measured.metrics) {
             if let Some(values) = values {
-                put(&of.name, of, values);
+                put(&of.1.name, of, values);
             }
         }
         for (part, values) in told.parts.iter().zip(&measured.parts) {
             let empty = Values::new(definitions[part.metric].kind);
-            put(&part.written, &definitions[part.metric], values.as_ref().unwrap_or(&empty));
+            put(&part.written, (part.metric, &definitions[part.metric]), values.as_ref().unwrap_or(&empty));
         }
-        let checks: Vec<CheckOutcome> = measured
+        let checks: Vec<ScriptCheck> = measured
             .check_order
             .iter()
             .filter_map(|key| {
-                let counts = *measured.checks.get(key)?;
-                Some(CheckOutcome { group: key.0.clone(), name: key.1.clone(), counts })
+                let CheckCounts { passes, fails } = *measured.checks.get(key)?;
+                Some(ScriptCheck { group: key.0.clone(), name: key.1.clone(), passes, fails })
             })
             .collect();
-        for check in &checks {
-            let CheckCounts { passes, fails } = check.counts;
-            let mark = if fails == 0 { "✓" } else { "✗" };
-            let group = check.group.trim_start_matches("::").replace("::", " › ");
-            let name =
-                if group.is_empty() { check.name.clone() } else { format!("{group} › {}", check.name) };
-            lines.push(match fails {
-                0 => format!("{mark} check {name}: {passes} of {passes}"),
-                _ => format!("{mark} check {name}: {passes} of {} held", passes + fails),
-            });
-        }
-        if measured.checks_lost > 0 {
-            lines.push(format!("  {} results of further checks are not counted", measured.checks_lost));
-        }
-        for outcome in &outcomes {
-            lines.push(format!("{} {outcome}", if outcome.holds { "✓" } else { "✗" }));
-        }
-        let own = definitions.iter().zip(&measured.metrics).skip(FIRST_OWN);
-        for (of, values) in own {
-            let Some(values) = values else { continue };
-            let figures = figures(values, &trend, seconds);
-            let entries = figures.as_object().into_iter().flatten();
-            let unit = if of.is_time { " ms" } else { "" };
-            let told = entries.map(|(name, value)| match value.as_f64() {
-                Some(figure) => format!("{name} {}{unit}", number(figure)),
-                None => format!("{name} {value}"),
-            });
-            lines.push(format!("  {}: {}", of.name, told.collect::<Vec<_>>().join(", ")));
-        }
-        let thrown = script.thrown.load(Ordering::Relaxed);
-        if thrown > 0 {
-            let all = script.iterations.load(Ordering::Relaxed);
-            lines.push(format!("✗ {thrown} of {all} iterations ended with an exception"));
-        }
         let data = json!({
             "options": {"summaryTrendStats": trend, "summaryTimeUnit": "", "noColor": true},
             "state": {"isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": seconds * 1_000.0},
@@ -202,7 +157,32 @@ impl Summary {
             "root_group": group(&checks, ""),
             "setup_data": script.data.get().and_then(|data| serde_json::from_str::<Value>(data).ok()),
         });
-        Summary { data, thresholds: outcomes, checks, lines, failed: script.failed() }
+        let own = metrics
+            .into_iter()
+            .zip(is_own)
+            .map(|((name, metric), own)| of_record(name, &metric, own))
+            .collect();
+        let figures = ScriptFigures {
+            iterations: script.iterations.load(Ordering::Relaxed),
+            exceptions: script.thrown.load(Ordering::Relaxed),
+            checks,
+            metrics: own,
+        };
+        Summary { data, thresholds: outcomes, figures, failed: script.failed() }
+    }
+}
+
+/// A metric of the summary as a run keeps it.
+fn of_record(name: String, metric: &Value, own: bool) -> ScriptMetric {
+    let figures = metric["values"].as_object().into_iter().flatten();
+    let figure =
+        |(name, value): (&String, &Value)| Some(ScriptFigure { name: name.clone(), value: value.as_f64()? });
+    ScriptMetric {
+        name,
+        kind: metric["type"].as_str().unwrap_or_default().to_owned(),
+        is_time: metric["contains"] == "time",
+        own,
+        figures: figures.filter_map(figure).collect(),
     }
 }
 
@@ -241,7 +221,7 @@ fn figures(values: &Values, trend: &[&str], seconds: f64) -> Value {
 }
 
 /// A group with what is in it, as k6 tells it.
-fn group(checks: &[CheckOutcome], path: &str) -> Value {
+fn group(checks: &[ScriptCheck], path: &str) -> Value {
     let mut inner: Vec<String> = Vec::new();
     for check in checks {
         let Some(rest) = check.group.strip_prefix(path).and_then(|rest| rest.strip_prefix("::")) else {
@@ -260,8 +240,8 @@ fn group(checks: &[CheckOutcome], path: &str) -> Value {
                 "name": check.name,
                 "path": format!("{path}::{}", check.name),
                 "id": "",
-                "passes": check.counts.passes,
-                "fails": check.counts.fails,
+                "passes": check.passes,
+                "fails": check.fails,
             })
         })
         .collect();

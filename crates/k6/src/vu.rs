@@ -50,12 +50,17 @@ pub(crate) struct Call {
 }
 
 /// Where an iteration belongs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Index into the script's scenarios.
     pub scenario: usize,
     /// The number of the iteration in its scenario, over all users.
     pub iteration_in_scenario: u64,
+}
+
+impl Place {
+    /// In no scenario.
+    pub const NONE: Place = Place { scenario: usize::MAX, iteration_in_scenario: 0 };
 }
 
 /// What a user suspends itself with.

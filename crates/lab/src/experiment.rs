@@ -334,8 +334,7 @@ impl Experiment {
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
-        let (thresholds, failed) = script.as_mut().map(|script| script.findings(&writer)).unwrap_or_default();
-        let totals = writer.totals();
+        let findings = script.as_mut().map(|script| script.findings()).unwrap_or_default();
         let stops_early = script.as_ref().is_none_or(|script| script.stops_early());
         let script_stopped = load.end.script_stopped.filter(|_| stops_early);
         let judgement = verdict::judge(&Evidence {
@@ -354,8 +353,8 @@ impl Experiment {
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
             script_stopped,
-            script_failed: load.end.script_failed.as_deref().or(failed.as_deref()),
-            thresholds: &thresholds,
+            script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
+            thresholds: &findings.thresholds,
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });
@@ -389,6 +388,7 @@ impl Experiment {
         account.drove(&load.end, &totals.counters, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = judgement.objectives;
+        manifest.script = findings.figures;
         manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| judgement.without_ledger);
         manifest.cut_short = load.unreachable.map(|unreachable| unreachable.reason);
         manifest.interrupted = stopped;

@@ -11,8 +11,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use tidemark_drive::DriveOptions;
-use tidemark_record::RunWriter;
 use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::{RunWriter, ScriptFigures};
 use tidemark_scenario::plan::{ScriptPlan, ScriptTool};
 use tidemark_scenario::{Plan, Shared};
 
@@ -44,12 +44,23 @@ pub(crate) trait Script {
     fn stops_early(&self) -> bool {
         true
     }
-    /// What became of its own thresholds, and why the run failed if it says so.
-    fn findings(&mut self, _: &RunWriter<'_>) -> (Vec<ObjectiveResult>, Option<String>) {
-        (Vec::new(), None)
+    /// What it has measured itself.
+    fn findings(&mut self) -> Findings {
+        Findings::default()
     }
     /// The run has its figures.
     fn end(self: Box<Self>, writer: &RunWriter<'_>, threads: usize) -> Option<EndedScript>;
+}
+
+/// What a script has measured itself.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What became of its own thresholds.
+    pub thresholds: Vec<ObjectiveResult>,
+    /// Why the run failed, if it says so.
+    pub failed: Option<String>,
+    /// Its figures.
+    pub figures: Option<ScriptFigures>,
 }
 
 /// A script whose load is over.

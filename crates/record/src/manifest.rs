@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::bill::Bill;
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
-use crate::{OwnMetric, SYSTEM};
+use crate::{OwnMetric, SYSTEM, ScriptFigures};
 
 /// The machine that a run was made on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -313,6 +313,9 @@ pub struct Manifest {
     pub verdict_before_verify: Option<Verdict>,
     /// Notes that a reader of the figures must know.
     pub notes: Vec<String>,
+    /// What its script measured itself; absent where it has none, or one that measures nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptFigures>,
     /// What it costs; absent where no price file was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
@@ -404,6 +407,7 @@ impl Manifest {
             verdict_before_verify: None,
             notes: Vec::new(),
             bill: None,
+            script: None,
             summary,
         }
     }

@@ -19,6 +19,7 @@ mod percentiles;
 mod phases;
 mod quick;
 mod run;
+mod script;
 mod tables;
 
 use std::path::PathBuf;

@@ -18,6 +18,8 @@ mod init;
 mod install;
 mod interrupts;
 mod jmeter;
+#[path = "k6/mod.rs"]
+mod k6;
 mod ledger;
 mod limit;
 mod links;

@@ -14,7 +14,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     labels.filter_map(|label| plan.labels.get(label)).map(String::as_str).collect()
 }
 
-/// Labels that only a failure can have: closing an event stream sends no request unless the stream is gone.
+/// Labels that only a failure can have, as closing an event stream sends no request unless the stream is gone; and those of
+/// a script, of which nobody knows which it comes to.
 pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
     let leaves =
         |request: &&RequestPlan| matches!(request.ask, RequestKind::EventStream(EventStreamStep::Close));
@@ -22,5 +23,8 @@ pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
     let others: BTreeSet<_> =
         plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();
     let all = plan.requests.iter().filter(leaves).filter_map(label);
-    all.filter(|label| !others.contains(label)).collect()
+    let of_kind = |kind| plan.labels_of(kind).filter_map(|label| plan.labels.get(label)).map(String::as_str);
+    let scripted =
+        plan.sessions.iter().filter(|kind| kind.script.as_ref().is_some_and(|of| !of.labels.is_empty()));
+    all.chain(scripted.flat_map(of_kind)).filter(|label| !others.contains(label)).collect()
 }

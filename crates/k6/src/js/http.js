@@ -164,6 +164,12 @@ host.onBegin(() => {
   if (!host.setting.noCookiesReset) jar = new CookieJar();
 });
 
+// as Go writes it
+const asCookie = (value) => {
+  const plain = value.replace(/[^\x20-\x7e]|["\\;]/g, "");
+  return /[ ,]/.test(plain) ? `"${plain}"` : plain;
+};
+
 // ---- answers
 
 const canonical = (name) => name.replace(/[^-]+/g, (word) => word[0].toUpperCase() + word.slice(1).toLowerCase());
@@ -392,7 +398,7 @@ const formOf = (values) => {
   const parts = [];
   for (const name of Object.keys(values).sort()) {
     for (const value of Array.isArray(values[name]) ? values[name] : [values[name]]) {
-      parts.push(`${escaped(name)}=${escaped(value === null || value === undefined ? "" : String(value))}`);
+      parts.push(`${escaped(name)}=${escaped(value === null || value === undefined ? "<nil>" : String(value))}`);
     }
   }
   return parts.join("&");
@@ -440,7 +446,7 @@ const digestOf = (challenge, method, path, user, password) => {
 const NONE = Object.freeze({});
 
 export function request(method, url, body, params) {
-  method = String(method).toUpperCase();
+  method = String(method);
   let name;
   if (url !== null && typeof url === "object" && "__url" in url) {
     name = url.__name;
@@ -502,12 +508,13 @@ export function request(method, url, body, params) {
 
   // who asks
   let user;
+  let basic = "";
   const credentials = /^([a-z]+:\/\/)([^/?#@]*)@/i.exec(url);
   if (credentials) {
     url = credentials[1] + url.slice(credentials[0].length);
     const [login, ...password] = credentials[2].split(":");
     user = [decodeURIComponent(login), decodeURIComponent(password.join(":"))];
-    if (given.auth !== "digest") head += `Authorization: Basic ${host.b64encode(host.bytesOf(user.join(":")), "std")}\n`;
+    basic = `Authorization: Basic ${host.b64encode(host.bytesOf(user.join(":")), "std")}\n`;
   }
 
   const kind = given.responseType ?? (setting.discardResponseBodies ? "none" : "text");
@@ -526,7 +533,8 @@ export function request(method, url, body, params) {
       passing.push([key, String(value), Boolean(replace)]);
     }
   }
-  let authorization = "";
+  // as k6 does, the first request of a digest has it, too
+  let authorization = basic;
   const isPlain = timeout < 0 && name === undefined && kind !== "none" && ranges === undefined && flatTags === "";
   const extra = isPlain ? null : [timeout, name, kind === "none", ranges, flatTags];
 
@@ -535,12 +543,15 @@ export function request(method, url, body, params) {
     const kept = used.of(url);
     if (kept.length > 0 || passing.length > 0) {
       const replaced = new Set(passing.filter((one) => one[2]).map((one) => one[0]));
-      const pairs = kept.filter((one) => !replaced.has(one.name)).map((one) => `${one.name}=${one.value}`);
-      pairs.unshift(...passing.map((one) => `${one[0]}=${one[1]}`));
+      const pairs = kept.filter((one) => !replaced.has(one.name)).map((one) => `${one.name}=${asCookie(one.value)}`);
+      pairs.unshift(...passing.map((one) => `${one[0]}=${asCookie(one[1])}`));
       cookie = [...(cookie ? [cookie] : []), ...pairs].join("; ");
     }
     const lines = cookie === "" ? head + authorization : `${head}${authorization}Cookie: ${cookie}\n`;
-    const raw = host.send(method, url, sent, lines, host.group, extra);
+    // that the server asks who it is belongs to a digest
+    const isAsking = user !== undefined && given.auth === "digest" && authorization === basic;
+    const told = isAsking ? [timeout, name, kind === "none", [200, 399, 401, 401], flatTags] : extra;
+    const raw = host.send(method, url, sent, lines, host.group, told);
     const made = { method, url, body: sent ?? "", lines, get headers() {
       const found = {};
       for (const line of this.lines.split("\n")) {
@@ -557,7 +568,7 @@ export function request(method, url, body, params) {
       host.log("warning", `Request Failed: ${raw[5]}`);
       return response;
     }
-    if (raw[0] === 401 && user && given.auth === "digest" && authorization === "") {
+    if (raw[0] === 401 && isAsking) {
       const challenge = response.headers["Www-Authenticate"] ?? "";
       if (/^digest/i.test(challenge)) {
         const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "") || "/";

@@ -10,7 +10,7 @@ use tidemark_record::manifest::ObjectiveResult;
 use tidemark_scenario::plan::{Curve, Load, LoadModel, Op, Phase, ScriptPlan, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
-use super::{Begin, Begun, EndedScript, LOOK_EVERY, Said, Script};
+use super::{Begin, Begun, EndedScript, Findings, LOOK_EVERY, Said, Script};
 use crate::drivers::{Drivers, Handed};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
@@ -247,7 +247,7 @@ impl Script for K6Script {
         false
     }
 
-    fn findings(&mut self, _: &RunWriter<'_>) -> (Vec<ObjectiveResult>, Option<String>) {
+    fn findings(&mut self) -> Findings {
         let summary = self.summary.insert(self.k6.summary(self.seconds));
         let outcome = |of: &tidemark_k6::ThresholdOutcome| ObjectiveResult {
             objective: format!("{}: {}", of.of, of.written),
@@ -257,28 +257,25 @@ impl Script for K6Script {
             undecided: false,
             undecided_by: None,
         };
-        (summary.thresholds.iter().map(outcome).collect(), summary.failed.clone())
+        Findings {
+            thresholds: summary.thresholds.iter().map(outcome).collect(),
+            failed: summary.failed.clone(),
+            figures: Some(summary.figures.clone()),
+        }
     }
 
-    fn end(mut self: Box<Self>, writer: &RunWriter<'_>, _: usize) -> Option<EndedScript> {
-        if self.summary.is_none() {
-            self.findings(writer);
-        }
+    fn end(mut self: Box<Self>, _: &RunWriter<'_>, _: usize) -> Option<EndedScript> {
         let summary = self.summary.take()?;
         let k6 = Arc::clone(&self.k6);
         Some(EndedScript(Arc::new(move || {
             let mut said = Said::default();
-            match k6.handle_summary(&summary).map_err(|error| error.to_string())? {
-                Some(texts) => {
-                    for (place, text) in texts {
-                        match place.as_str() {
-                            "stdout" | "stderr" => said.out.push(text),
-                            _ => said.files.push((place, text)),
-                        }
-                    }
+            for (place, text) in
+                k6.handle_summary(&summary).map_err(|error| error.to_string())?.into_iter().flatten()
+            {
+                match place.as_str() {
+                    "stdout" | "stderr" => said.out.push(text),
+                    _ => said.files.push((place, text)),
                 }
-                None if summary.lines.is_empty() => {}
-                None => said.out.push(summary.lines.join("\n") + "\n"),
             }
             Ok(said)
         })))

@@ -6,6 +6,7 @@ use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
 use super::jmeter::millions;
 use super::percentiles::Times;
+use super::script;
 use super::{
     Block, Level, Table, cost, distribution, driver, faults, ledger, level, maintenance, parts, percentiles,
     phases, tables, word,
@@ -54,6 +55,7 @@ fn of(run: &Run, detail: Option<Vec<Block>>) -> Vec<Block> {
     blocks.extend(tables::groups(summary));
     blocks.extend(tables::own_metrics(summary));
     blocks.extend(tables::ratios(summary));
+    blocks.extend(manifest.script.iter().flat_map(script::blocks));
     blocks.extend(errors(manifest));
     blocks.extend(faults::faults(summary));
     blocks.extend(maintenance::maintenance(summary));

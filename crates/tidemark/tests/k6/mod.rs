@@ -1,0 +1,213 @@
+//! Scripts of k6: what our program sends beside what k6 sends, and what becomes of loads, thresholds and mistakes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::program::{code, run, stderr, stdout};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6")
+}
+
+/// The server that k6's own requests were recorded with.
+struct Recorder {
+    child: Child,
+    folder: tempfile::TempDir,
+    place: String,
+}
+
+impl Recorder {
+    fn start() -> Recorder {
+        let temporary = tempfile::tempdir().unwrap();
+        let mut child = Command::new("python3")
+            .arg(folder().join("server.py"))
+            .arg(temporary.path().join("log"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Recorder { child, folder: temporary, place: format!("127.0.0.1:{}", line.trim()) }
+    }
+
+    /// What has been asked, a line each.
+    fn requests(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default().replace(&self.place, "HOST")
+    }
+
+    fn forget(&self) {
+        fs::write(self.folder.path().join("log"), "").unwrap();
+    }
+
+    fn run(&self, script: &Path, more: &[&str]) -> Output {
+        let base = format!("BASE=http://{}", self.place);
+        let out = format!("OUT={}", self.folder.path().join("out.json").display());
+        let flags = ["run", script.to_str().unwrap(), "-e", &base, "-e", &out, "-q"];
+        run(self.folder.path(), &[&flags[..], more].concat())
+    }
+
+    fn run_text(&self, text: &str) -> Output {
+        let script = self.folder.path().join("it.js");
+        fs::write(&script, text).unwrap();
+        self.run(&script, &[])
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn each_script_sends_what_k6_sends() {
+    let server = Recorder::start();
+    let mut scripts: Vec<PathBuf> =
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    scripts.retain(|path| path.extension().is_some_and(|extension| extension == "requests"));
+    scripts.sort();
+    assert!(scripts.len() >= 17);
+    for recorded in scripts {
+        server.forget();
+        let script = recorded.with_extension("js");
+        let script = if script.exists() { script } else { recorded.with_extension("ts") };
+        let output = server.run(&script, &["-t", "1"]);
+        let sent = server.requests();
+        let wanted = fs::read_to_string(&recorded).unwrap();
+        assert_eq!(sent, wanted, "{}: {}{}", script.display(), stdout(&output), stderr(&output));
+        assert!([0, 1].contains(&code(&output)), "{}: {}", script.display(), stdout(&output));
+    }
+}
+
+#[test]
+fn thresholds_are_objectives_and_checks_are_in_every_output() {
+    let server = Recorder::start();
+    let output = server.run(&folder().join("checks.js"), &["-t", "1", "--latency"]);
+    let shown = stdout(&output);
+    for words in [
+        "shop › cart › ok",
+        "is small",
+        "75",
+        "bought",
+        "1 of 4 iterations ended with an exception",
+        "size: p(90)<=4",
+    ] {
+        assert!(shown.contains(words), "{words} in {shown}{}", stderr(&output));
+    }
+    let output = server.run(&folder().join("checks.js"), &["-t", "1", "--json"]);
+    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let script = &json["script"];
+    assert_eq!((script["iterations"].as_u64(), script["exceptions"].as_u64()), (Some(4), Some(1)), "{json}");
+    assert_eq!(script["checks"][1]["passes"], 3, "{script}");
+    let missed = server.run_text(
+        "import http from 'k6/http';
+export const options = {
+    iterations: 3,
+    thresholds: { 'http_req_duration{name:a}': ['max<0.000001'], http_reqs: ['count>2'] },
+};
+export default () => { http.get(`${__ENV.BASE}/`, { tags: { name: 'a' } }); };",
+    );
+    let shown = stdout(&missed).replace('\n', " ");
+    assert_eq!(code(&missed), 1, "{shown}");
+    assert!(shown.contains("http_req_duration{name:a}: max<0.000001 missed"), "{shown}");
+    let summary = server.run(&folder().join("summary.js"), &["-t", "1"]);
+    assert!(stdout(&summary).contains("told: 2 3 true 3 3 counter fine\n"), "{}", stdout(&summary));
+    let written = fs::read_to_string(server.folder.path().join("out.json")).unwrap();
+    assert_eq!(written, "{\"avg\":2,\"p(99)\":2.98,\"count\":3}");
+}
+
+#[test]
+fn loads_are_those_of_the_options() {
+    let server = Recorder::start();
+    let counted = |text: &str, least_s: f64| {
+        server.forget();
+        let begun = Instant::now();
+        let output = server.run_text(text);
+        assert!([0, 3].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+        assert!(begun.elapsed().as_secs_f64() > least_s);
+        let requests = server.requests();
+        move |path: &str| requests.lines().filter(|line| line.contains(path)).count()
+    };
+    let count = counted(
+        "import http from 'k6/http';
+import { sleep } from 'k6';
+import exec from 'k6/execution';
+export const options = { scenarios: {
+    shared: { executor: 'shared-iterations', vus: 2, iterations: 7, exec: 'shared' },
+    each: { executor: 'per-vu-iterations', vus: 2, iterations: 3, exec: 'each', startTime: '300ms' },
+    users: { executor: 'constant-vus', vus: 2, duration: '1s', exec: 'users', env: { NAME: 'u' } },
+    rate: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 5, exec: 'rate' },
+} };
+const get = (path) => http.get(`${__ENV.BASE}/${path}`);
+export const shared = () => get('shared');
+export const each = () => get(`each/${exec.scenario.name}`);
+export const users = () => { get(`users/${__ENV.NAME}`); sleep(0.1); };
+export const rate = () => get('rate');",
+        1.0,
+    );
+    assert_eq!((count("/shared"), count("/each/each")), (7, 6));
+    assert!((6..=24).contains(&count("/users/u")), "{}", count("/users/u"));
+    assert!((17..=21).contains(&count("/rate")), "{}", count("/rate"));
+    let count = counted(
+        "import http from 'k6/http';
+import { sleep } from 'k6';
+export const options = { stages: [
+    { duration: '500ms', target: 4 }, { duration: '500ms', target: 4 },
+    { duration: '0s', target: 1 }, { duration: '500ms', target: 1 },
+] };
+export default () => { http.get(`${__ENV.BASE}/ramp?${__VU}`); sleep(0.05); };",
+        1.4,
+    );
+    assert!(count("/ramp?4") > 1 && count("/ramp") > 12, "{} {}", count("/ramp?4"), count("/ramp"));
+}
+
+#[test]
+fn what_ends_a_run_is_told() {
+    let server = Recorder::start();
+    let imports =
+        "import http from 'k6/http'; import exec from 'k6/execution'; import { sleep } from 'k6';\n";
+    let run = |text: &str| {
+        let output = server.run_text(&format!("{imports}{text}"));
+        (
+            code(&output),
+            format!("{}{}", stdout(&output), stderr(&output)).replace('\n', " ").replace("  ", " "),
+        )
+    };
+    let (status, shown) = run("export const options = { vus: 1, duration: '20s' };
+export default () => { http.get(`${__ENV.BASE}/`); if (__ITER === 5) exec.test.abort('enough'); };");
+    assert!(status == 1 && shown.contains("it.js: enough"), "{shown}");
+    let (status, shown) = run("export const options = {
+    vus: 1, duration: '20s', thresholds: { http_reqs: [{ threshold: 'count<3', abortOnFail: true }] },
+};
+export default () => { http.get(`${__ENV.BASE}/`); sleep(0.1); };");
+    assert!(status == 1 && shown.contains("threshold count<3 of http_reqs"), "{shown}");
+    let (status, shown) = run("export function setup() { throw new Error('no setup'); }
+export default () => { http.get(`${__ENV.BASE}/`); };");
+    assert!(status == 2 && shown.contains("no setup"), "{shown}");
+    let (status, shown) = run("export const options = { vus: 1, duration: '20s' };
+let n = 0;
+export default () => { n += 1; http.get(n < 5 ? `${__ENV.BASE}/` : 'http://127.0.0.2:9/'); };");
+    assert!(status == 1 && shown.contains("http://127.0.0.2:9 is not among"), "{shown}");
+}
+
+#[test]
+fn mistakes_are_refused_before_anything_is_sent() {
+    let server = Recorder::start();
+    for (text, words) in [
+        ("export default function () { let x = ; }", "it.js:1"),
+        ("import { browser } from 'k6/browser'; export default () => {};", "browser"),
+        ("export default () => {};", "send no request"),
+        ("export const options = { vus: 'x', duration: '1s' }; export default () => {};", "vus"),
+    ] {
+        let output = server.run_text(text);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{text}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+    }
+    assert_eq!(server.requests(), "");
+}
