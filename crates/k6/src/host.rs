@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rquickjs::function::Func;
 use rquickjs::promise::PromiseState;
 use rquickjs::{
-    Array, ArrayBuffer, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module,
-    Object, Promise, Result, Runtime, Value,
+    Array, ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime,
+    Module, Object, Promise, Result, Runtime, Value,
 };
 
 use crate::bytes;
@@ -24,6 +24,8 @@ use crate::vu::{Answer, Call, Ending, Input, Output, Place, Request, SCRIPT_STAC
 pub(crate) const MAIN: u64 = 0;
 /// Longest `sleep`.
 const SLEEP_MAX: Duration = Duration::from_secs(86_400);
+/// Most functions of a script that are remembered.
+const FUNCTIONS_MAX: usize = 64;
 
 /// A user's side of its natives.
 pub(crate) struct Host {
@@ -32,6 +34,8 @@ pub(crate) struct Host {
     way: Way,
     /// Whether the script is at its top level, where nothing is sent.
     is_init: Cell<bool>,
+    /// Whether it has timers.
+    has_timers: Cell<bool>,
     ending: Rc<Ending>,
     /// Since when it has been at work.
     turn: Rc<Cell<Instant>>,
@@ -88,7 +92,7 @@ impl Host {
     }
 
     /// Adds a value with these tags, which alternate names and values.
-    fn add(&self, metric: (usize, Kind), value: f64, group: &str, flat: &str, own: metrics::Tags<'_>) {
+    fn add(&self, values: &[(usize, Kind, f64)], group: &str, flat: &str, own: metrics::Tags<'_>) {
         let script = &self.script;
         let has = |name: &str, wanted: &str| {
             let mut pairs = flat.split('\0');
@@ -114,7 +118,7 @@ impl Host {
                 }
             }
         };
-        self.metrics.add(metric, value, &script.told().parts, has);
+        self.metrics.add(values, &script.told().parts, has);
     }
 }
 
@@ -146,6 +150,7 @@ pub(crate) fn live(
         metrics: Arc::clone(metrics),
         way: way.clone(),
         is_init: Cell::new(true),
+        has_timers: Cell::new(false),
         ending,
         turn,
         number,
@@ -174,12 +179,17 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     caught(configure(ctx, &namespace, host))?;
     host.is_init.set(false);
     let mut output = Output::Ready;
-    let mut first: Option<Value<'js>> = None;
+    let globals = ctx.globals();
+    let begin = globals.get("__k6").and_then(|natives: Object<'js>| natives.get("begin"));
+    let iter = Atom::from_str(ctx.clone(), "__ITER");
+    let begin = begin.catch(ctx).map_err(|error| words(host, &error))?;
+    let iter = iter.catch(ctx).map_err(|error| words(host, &error))?;
+    let mut live = Live { namespace, globals, begin, iter, functions: Vec::new(), data: None };
     loop {
         let input = host.way.suspend(output);
         host.turn.set(Instant::now());
         let Input::Call(call) = input else { return Ok(()) };
-        output = match called(ctx, host, &namespace, &call, &mut first) {
+        output = match live.call(ctx, host, &call) {
             Ok(returned) => Output::Returned(returned),
             Err(words) => Output::Threw(words),
         };
@@ -189,56 +199,79 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     }
 }
 
-/// Runs one of the script's functions to its end.
-fn called<'js>(
-    ctx: &Ctx<'js>,
-    host: &Rc<Host>,
-    namespace: &Object<'js>,
-    call: &Call,
-    data: &mut Option<Value<'js>>,
-) -> std::result::Result<Option<String>, String> {
-    let failed = |error: CaughtError<'js>| words(host, &error);
-    let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
-    let is_elsewhere = host.place.replace(call.place.clone()).scenario != call.place.scenario;
-    if is_elsewhere {
-        let env = host.scenario().map(|of| of.env.as_slice()).unwrap_or_default();
-        set_env(ctx, host, env).catch(ctx).map_err(failed)?;
-    }
-    ctx.globals().set("__ITER", host.iteration.get()).catch(ctx).map_err(failed)?;
-    host.iteration.set(host.iteration.get() + 1);
-    let begin: Function<'_> = natives.get("begin").catch(ctx).map_err(failed)?;
-    begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
-    let argument = match &call.argument {
-        Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
-        None if call.takes_data => match data {
-            Some(known) => known.clone(),
-            None => {
-                let value = match host.script.data.get() {
-                    Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
-                    None => Value::new_undefined(ctx.clone()),
-                };
-                data.insert(value).clone()
-            }
-        },
-        None => Value::new_undefined(ctx.clone()),
-    };
-    let function: Option<Function<'_>> = namespace.get(&*call.function).ok();
-    let Some(function) = function else {
-        return Err(format!("{}: it exports no function {}", host.script.name, call.function));
-    };
-    let returned: Value<'_> = function.call((argument,)).catch(ctx).map_err(failed)?;
-    let returned = match returned.as_promise() {
-        Some(promise) => settle(ctx, host, promise).map_err(|error| error.unwrap_or_default())?,
-        None => {
-            settle_timers(ctx, host).map_err(|error| error.unwrap_or_default())?;
-            returned
+/// What iterations need of their runtime.
+struct Live<'js> {
+    namespace: Object<'js>,
+    globals: Object<'js>,
+    /// What an iteration begins with.
+    begin: Function<'js>,
+    iter: Atom<'js>,
+    /// The script's functions that have been called, by their names.
+    functions: Vec<(Arc<str>, Function<'js>)>,
+    /// The result of `setup`, once it was asked for.
+    data: Option<Value<'js>>,
+}
+
+impl<'js> Live<'js> {
+    /// One of the script's functions.
+    fn function(&mut self, host: &Host, name: &Arc<str>) -> std::result::Result<Function<'js>, String> {
+        if let Some((_, function)) = self.functions.iter().find(|(known, _)| Arc::ptr_eq(known, name)) {
+            return Ok(function.clone());
         }
-    };
-    if call.takes_data || returned.is_undefined() || returned.is_null() {
-        return Ok(None);
+        let function: Option<Function<'js>> = self.namespace.get(&**name).ok();
+        let function =
+            function.ok_or_else(|| format!("{}: it exports no function {name}", host.script.name))?;
+        if self.functions.len() < FUNCTIONS_MAX {
+            self.functions.push((Arc::clone(name), function.clone()));
+        }
+        Ok(function)
     }
-    let json = ctx.json_stringify(returned).catch(ctx).map_err(failed)?;
-    json.map(|json| json.to_string().map_err(|error| error.to_string())).transpose()
+
+    /// Runs one of the script's functions to its end.
+    fn call(
+        &mut self,
+        ctx: &Ctx<'js>,
+        host: &Rc<Host>,
+        call: &Call,
+    ) -> std::result::Result<Option<String>, String> {
+        let failed = |error: CaughtError<'js>| words(host, &error);
+        let is_elsewhere = host.place.replace(call.place.clone()).scenario != call.place.scenario;
+        if is_elsewhere {
+            let env = host.scenario().map(|of| of.env.as_slice()).unwrap_or_default();
+            set_env(ctx, host, env).catch(ctx).map_err(failed)?;
+        }
+        self.globals.set(self.iter.clone(), host.iteration.get()).catch(ctx).map_err(failed)?;
+        host.iteration.set(host.iteration.get() + 1);
+        self.begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+        let argument = match &call.argument {
+            Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
+            None if call.takes_data => match &mut self.data {
+                Some(known) => known.clone(),
+                None => {
+                    let value = match host.script.data.get() {
+                        Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
+                        None => Value::new_undefined(ctx.clone()),
+                    };
+                    self.data.insert(value).clone()
+                }
+            },
+            None => Value::new_undefined(ctx.clone()),
+        };
+        let function = self.function(host, &call.function)?;
+        let returned: Value<'_> = function.call((argument,)).catch(ctx).map_err(failed)?;
+        let returned = match returned.as_promise() {
+            Some(promise) => settle(ctx, host, promise).map_err(|error| error.unwrap_or_default())?,
+            None => {
+                settle_timers(ctx, host).map_err(|error| error.unwrap_or_default())?;
+                returned
+            }
+        };
+        if call.takes_data || returned.is_undefined() || returned.is_null() {
+            return Ok(None);
+        }
+        let json = ctx.json_stringify(returned).catch(ctx).map_err(failed)?;
+        json.map(|json| json.to_string().map_err(|error| error.to_string())).transpose()
+    }
 }
 
 /// Waits for a promise, and for the timers and jobs that are left.
@@ -268,11 +301,10 @@ fn settle_timers(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Opti
                 return Err(None);
             }
         }
-        let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
-        let has: bool = natives.get("hasTimers").catch(ctx).map_err(failed)?;
-        if !has {
+        if !host.has_timers.get() {
             return Ok(());
         }
+        let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
         let due: Function<'_> = natives.get("timerDue").catch(ctx).map_err(failed)?;
         let Some(wait_ms) = due.call::<_, Option<f64>>(()).catch(ctx).map_err(failed)? else { return Ok(()) };
         if wait_ms > 0.0 {
@@ -332,6 +364,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("abort", Func::from(abort))?;
     natives.set("failTest", Func::from(fail_test))?;
     natives.set("info", Func::from(info))?;
+    natives.set("timersAre", Func::from(timers_are))?;
     natives.set("options", Func::from(options))?;
     natives.set("duration", Func::from(duration))?;
     natives.set("resolve", Func::from(resolve))?;
@@ -439,9 +472,22 @@ fn send<'js>(
         Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
         None => (200..400).contains(&answer.status),
     } && answer.status != 0;
-    host.add((metrics::DATA_SENT, Kind::Counter), sent_bytes as f64, &group, &tags, &[]);
-    measure(&host, &answer, (&method, &url, name.as_deref()), (&group, &tags), (is_judged, is_expected));
+    measure(
+        &host,
+        (&answer, sent_bytes),
+        (&method, &url, name.as_deref()),
+        (&group, &tags),
+        (is_judged, is_expected),
+    );
     let raw = Array::new(ctx.clone())?;
+    let is_plain = (200..400).contains(&answer.status) && !answer.sets_cookies;
+    if is_plain {
+        raw.set(0, answer.status)?;
+        raw.set(1, answer.head)?;
+        raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
+        raw.set(3, answer.duration_ms)?;
+        return Ok(raw);
+    }
     let (head, cookies): (Vec<&str>, Vec<&str>) = answer
         .head
         .lines()
@@ -454,13 +500,12 @@ fn send<'js>(
     raw.set(4, if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code })?;
     raw.set(5, answer.error)?;
     raw.set(6, cookies.join("\n"))?;
-    raw.set(7, "HTTP/1.1")?;
     Ok(raw)
 }
 
 fn measure(
     host: &Host,
-    answer: &Answer,
+    (answer, sent_bytes): (&Answer, usize),
     (method, url, name): (&str, &str, Option<&str>),
     (group, tags): (&str, &str),
     (is_judged, is_expected): (bool, bool),
@@ -484,14 +529,18 @@ fn measure(
         ("proto", "HTTP/1.1"),
     ];
     let own = if is_judged { &own[..] } else { &own[..4] };
-    let add = |metric, kind, value| host.add((metric, kind), value, group, tags, own);
-    add(metrics::HTTP_REQS, Kind::Counter, 1.0);
-    add(metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms);
-    add(metrics::HTTP_REQ_WAITING, Kind::Trend, answer.duration_ms);
-    add(metrics::DATA_RECEIVED, Kind::Counter, (answer.head.len() + answer.body.len()) as f64);
-    if is_judged {
-        add(metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected)));
-    }
+    let received_bytes = answer.head.len() + answer.body.len();
+    let values = [
+        (metrics::HTTP_REQS, Kind::Counter, 1.0),
+        (metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms),
+        (metrics::HTTP_REQ_WAITING, Kind::Trend, answer.duration_ms),
+        (metrics::DATA_RECEIVED, Kind::Counter, received_bytes as f64),
+        (metrics::DATA_SENT, Kind::Counter, sent_bytes as f64),
+        (metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected))),
+    ];
+    // a request that nobody judges neither failed nor did not
+    let values = if is_judged { &values[..] } else { &values[..5] };
+    host.add(values, group, tags, own);
 }
 
 fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
@@ -531,7 +580,7 @@ fn add(ctx: Ctx<'_>, metric: usize, value: f64, group: String, tags: String) -> 
         return Err(thrown(&ctx, "a metric takes values in functions, not in the init context"));
     }
     if let Some(kind) = host.script.definitions.kind(metric) {
-        host.add((metric, kind), value, &group, &tags, &[]);
+        host.add(&[(metric, kind, value)], &group, &tags, &[]);
     }
     Ok(())
 }
@@ -539,7 +588,8 @@ fn add(ctx: Ctx<'_>, metric: usize, value: f64, group: String, tags: String) -> 
 fn check(ctx: Ctx<'_>, name: String, is_good: bool, group: String, tags: String) -> Result<()> {
     let host = host(&ctx)?;
     host.metrics.check(&group, &name, is_good);
-    host.add((metrics::CHECKS, Kind::Rate), f64::from(u8::from(is_good)), &group, &tags, &[("check", &name)]);
+    let value = f64::from(u8::from(is_good));
+    host.add(&[(metrics::CHECKS, Kind::Rate, value)], &group, &tags, &[("check", &name)]);
     Ok(())
 }
 
@@ -632,6 +682,12 @@ fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
 
 fn options(ctx: Ctx<'_>) -> Result<String> {
     Ok(host(&ctx)?.script.told().options.to_string())
+}
+
+/// Notes whether there are timers.
+fn timers_are(ctx: Ctx<'_>, there: bool) -> Result<()> {
+    host(&ctx)?.has_timers.set(there);
+    Ok(())
 }
 
 /// Milliseconds in a text such as `1m30s`.

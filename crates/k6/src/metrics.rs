@@ -365,19 +365,15 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Adds a value of a metric; `has` says whether it has all these tags.
-    pub fn add(
-        &self,
-        (metric, kind): (usize, Kind),
-        value: f64,
-        parts: &[Part],
-        has: impl Fn(&str, &str) -> bool,
-    ) {
+    /// Adds values of metrics; `has` says whether they have a tag.
+    pub fn add(&self, values: &[(usize, Kind, f64)], parts: &[Part], has: impl Fn(&str, &str) -> bool) {
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        put(&mut measured.metrics, metric, kind, value);
-        for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.metric == metric) {
-            if part.tags.iter().all(|(name, value)| has(name, value)) {
-                put(&mut measured.parts, at, kind, value);
+        for (metric, kind, value) in values {
+            put(&mut measured.metrics, *metric, *kind, *value);
+            for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.metric == *metric) {
+                if part.tags.iter().all(|(name, value)| has(name, value)) {
+                    put(&mut measured.parts, at, *kind, *value);
+                }
             }
         }
     }

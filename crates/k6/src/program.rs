@@ -66,10 +66,27 @@ pub(crate) struct Users {
     kinds: Vec<Option<Ready>>,
     /// By the number of a session.
     users: Vec<Option<User>>,
-    /// Labels of URLs, by kind.
-    known: HashMap<(usize, String), u16>,
+    /// Where URLs lead, that have been asked for.
+    known: HashMap<String, Vec<Arc<Way>>>,
     /// Whether it runs `setup` or `teardown`.
     is_main: bool,
+}
+
+/// Where a URL leads.
+#[derive(Debug)]
+struct Way {
+    kind: usize,
+    method: String,
+    target: u16,
+    /// Path and query, below the target's own path.
+    path: String,
+    label: u16,
+}
+
+impl Way {
+    fn is_of(&self, kind: usize, method: &str) -> bool {
+        self.kind == kind && self.method == method
+    }
 }
 
 struct User {
@@ -145,8 +162,11 @@ impl Users {
                     scenario.and_then(|at| self.script.told().scenarios.get(at)).map(|of| of.name.as_str());
                 let has = |tag: &str, value: &str| tag == "scenario" && name == Some(value);
                 let parts = &self.script.told().parts;
-                self.metrics.add((metrics::ITERATIONS, Kind::Counter), 1.0, parts, has);
-                self.metrics.add((metrics::ITERATION_DURATION, Kind::Trend), took_ms, parts, has);
+                let values = [
+                    (metrics::ITERATIONS, Kind::Counter, 1.0),
+                    (metrics::ITERATION_DURATION, Kind::Trend, took_ms),
+                ];
+                self.metrics.add(&values, parts, has);
             }
         }
         user.next = Turn::Does(output);
@@ -168,11 +188,18 @@ impl Users {
         if kinds.into_iter().all(is_over) { Next::Stop } else { Next::Think(REST) }
     }
 
-    /// The request as the driver sends it.
+    /// Where a URL leads.
     ///
     /// # Errors
-    /// Why it cannot be sent.
-    fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, String> {
+    /// If that is nowhere, or among no targets.
+    fn way(&mut self, kind: usize, request: &Request) -> Result<Arc<Way>, String> {
+        let known = self
+            .known
+            .get(&request.url)
+            .and_then(|known| known.iter().find(|way| way.is_of(kind, &request.method)));
+        if let Some(known) = known {
+            return Ok(Arc::clone(known));
+        }
         let url = Url::parse(&request.url).map_err(|error| format!("{}: {error}", request.url))?;
         let authority = match url.port() {
             Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
@@ -189,47 +216,51 @@ impl Users {
                 && below.is_some_and(|rest| rest.starts_with('/'))
         };
         let Some((target, origin)) = self.origins.iter().enumerate().find(fits) else {
+            let place = format!("{}://{authority}", url.scheme());
             return Err(format!(
-                "{}://{authority} is not among the scenario's targets; add it there: targets: {{other: {}://{authority}}}",
-                url.scheme(),
-                url.scheme()
+                "{place} is not among the scenario's targets: a run without a network did not come to it; write the scenario \
+                 (tidemark import {} -o my.yaml), add it there (targets: {{more: {{url: {place}}}}}) and run that",
+                self.script.name
             ));
         };
         let Some(Some(ready)) = self.kinds.get(kind) else {
             return Err("this session has no script".to_owned());
         };
-        let label = match &request.name {
-            Some(name) => ready.labels.get(name).copied(),
-            None => {
-                let key = (kind, format!("{} {}", request.method, url.path()));
-                match self.known.get(&key) {
-                    Some(label) => Some(*label),
-                    None => {
-                        let label = ready.labels.get(&label(&request.method, url.path())).copied();
-                        if self.known.len() < KNOWN_MAX {
-                            self.known.insert(key, label.unwrap_or(ready.label));
-                        }
-                        label
-                    }
-                }
-            }
+        let label = ready.labels.get(&label(&request.method, url.path())).copied().unwrap_or(ready.label);
+        let path = path[origin.base_path.len()..].to_owned();
+        let way = Arc::new(Way { kind, method: request.method.clone(), target: target as u16, path, label });
+        if self.known.len() < KNOWN_MAX {
+            self.known.entry(request.url.clone()).or_default().push(Arc::clone(&way));
+        }
+        Ok(way)
+    }
+
+    /// The request as the driver sends it.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, String> {
+        let way = self.way(kind, request)?;
+        let Some(Some(ready)) = self.kinds.get(kind) else {
+            return Err("this session has no script".to_owned());
         };
+        let named = request.name.as_ref().map(|name| ready.labels.get(name).copied().unwrap_or(ready.label));
         // the driver writes the host itself
         let host = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
         if let Some(at) = host {
             let (_, host) = request.headers.remove(at);
-            if host != origin.authority {
+            if host != self.origins[usize::from(way.target)].authority {
                 return Err(format!(
                     "the header Host is {host:?}, which is not the URL's; this program sends the URL's"
                 ));
             }
         }
         Ok(ProgramRequest {
-            label: label.unwrap_or(ready.label),
-            target: target as u16,
+            label: named.unwrap_or(way.label),
+            target: way.target,
             timeout: request.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(ready.timeout),
             method: std::mem::take(&mut request.method),
-            path: path[origin.base_path.len()..].to_owned(),
+            path: way.path.clone(),
             headers: std::mem::take(&mut request.headers),
             body: request.body.take(),
             status_only: false,
@@ -333,7 +364,9 @@ impl Program for Users {
         let Some(sent) = user.sent.take() else { return AnswerCheck::ByStatus };
         let status = view.status();
         let mut head = String::new();
+        let mut sets_cookies = false;
         view.each_header(&mut |name, value| {
+            sets_cookies |= name.eq_ignore_ascii_case(b"set-cookie");
             head.push_str(&String::from_utf8_lossy(name));
             head.push_str(": ");
             head.push_str(&String::from_utf8_lossy(value));
@@ -342,6 +375,7 @@ impl Program for Users {
         let answer = Answer {
             status,
             head,
+            sets_cookies,
             body: if sent.discards_body { Vec::new() } else { view.body().to_vec() },
             duration_ms: view.service().unwrap_or_else(|| sent.at.elapsed()).as_secs_f64() * 1_000.0,
             ..Answer::default()

@@ -102,6 +102,8 @@ pub(crate) struct Answer {
     /// Header lines, as `Name: value`, with a line feed behind each.
     pub head: String,
     pub body: Vec<u8>,
+    /// Whether a line of the head sets a cookie.
+    pub sets_cookies: bool,
     /// From when it was sent to its last byte, ms.
     pub duration_ms: f64,
     /// k6's number of the error, 0 without one.

@@ -31,9 +31,10 @@ Examples:
   tidemark import plan.jmx -J host=127.0.0.1 -J threads=50 -o my.yaml
   tidemark import plan.jmx --strict > my.yaml
   tidemark import tsung.xml -o my.yaml
+  tidemark import script.js -e BASE=http://127.0.0.1:8080 -o my.yaml
   tidemark run plan.jmx -J host=127.0.0.1 --once -v")]
 pub struct ImportArguments {
-    /// A plan of JMeter (.jmx) or Tsung (.xml)
+    /// A plan of JMeter (.jmx) or Tsung (.xml), or a script of k6 (.js, .ts), which the scenario runs
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Write the scenario to this new file [default: standard output]
@@ -45,6 +46,9 @@ pub struct ImportArguments {
     /// A property that a JMeter plan asks for (repeatable)
     #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
     pub properties: Vec<(String, String)>,
+    /// Of a script of k6: what it finds as __ENV.NAME (repeatable)
+    #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
+    pub env: Vec<(String, String)>,
 }
 
 /// Writes the scenario of a plan.
@@ -57,6 +61,26 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
     let folder = folder.unwrap_or(Path::new("."));
     if let Some(file) = out.filter(|_| !folder.is_dir()) {
         return Err(init::no_folder(file));
+    }
+    #[cfg(feature = "js")]
+    if script::is_script(&arguments.file) {
+        let named = if folder == parent(&arguments.file) {
+            arguments.file.file_name().map(PathBuf::from)
+        } else {
+            None
+        };
+        let named = match named {
+            Some(name) => name,
+            None => {
+                std::path::absolute(&arguments.file).map_err(|error| Failure::usage(error.to_string()))?
+            }
+        };
+        let env: Vec<(String, String)> = std::env::vars().chain(arguments.env.iter().cloned()).collect();
+        let text = script::scenario_of(&arguments.file, &named.to_string_lossy(), &env)?;
+        return match out {
+            Some(file) => init::save(file, &text).map(|()| tidemark_lab::EXIT_PASS),
+            None => output::print(&text).map(|()| tidemark_lab::EXIT_PASS),
+        };
     }
     let made = tidemark_import::plan(&arguments.file, &arguments.properties, folder)?;
     let name = arguments.file.display().to_string();
@@ -79,6 +103,12 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         ));
     }
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// The folder that a file lies in.
+#[cfg(feature = "js")]
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// What `tidemark run` is to carry out: a scenario, or one that is made of a plan.

@@ -1,9 +1,10 @@
-//! `tidemark run script.js`: a script of k6 becomes a scenario, which runs it.
+//! `tidemark run script.js`: a script of k6 becomes a scenario, which runs it; `import` writes that scenario.
 
 use std::path::Path;
 
 use tidemark_k6::{Given, K6, Source};
 use tidemark_scenario::Experiment;
+use tidemark_scenario::secrets::{Origin, is_secret};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
@@ -17,34 +18,47 @@ pub fn is_script(file: &Path) -> bool {
     file.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
 }
 
+/// What `__ENV` of a script has: the environment, and what is given besides.
+fn env(given: &[(String, String)]) -> Vec<(String, String)> {
+    let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
+}
+
+/// The scenario that runs a script, which names it by this path.
+pub fn scenario_of(file: &Path, named: &str, env: &[(String, String)]) -> Result<String, Failure> {
+    let name = &file.display().to_string();
+    let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let source = Source { name, path: &path, text: &text, env, given: Given::default() };
+    let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
+    let k6 = K6::read(&source).map_err(failed)?;
+    let sent = k6.rehearse(&source).map_err(failed)?;
+    Ok(k6.scenario(named, &sent).map_err(failed)?.to_yaml())
+}
+
 /// What runs a script as its options ask.
 pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
-    let name = &arguments.scenario;
-    let file = Path::new(name);
     if !arguments.settings.is_empty() {
         return Err(Failure::usage(
             "--set is for scenarios; give a script -e NAME=VALUE, which it finds as __ENV.NAME".to_owned(),
         ));
     }
-    let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    let given: Vec<String> = arguments.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let ours = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let env: Vec<(String, String)> = ours.chain(arguments.env.iter().cloned()).collect();
-    let source = Source { name, path: &path, text: &text, env: &env, given: Given::default() };
-    let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
-    let k6 = K6::read(&source).map_err(failed)?;
-    let sent = k6.rehearse(&source).map_err(failed)?;
-    let beside = file.file_name().map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned());
-    let made = k6.scenario(&beside, &sent).map_err(failed)?;
-    let mut experiment = scenario::of_text(name, &made.to_yaml(), &[])?;
+    let file = Path::new(&arguments.scenario);
+    let env = env(&arguments.env);
+    let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let text = scenario_of(file, &beside, &env)?;
+    let mut experiment = scenario::of_text(&arguments.scenario, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets
-        plan.sessions
-            .iter_mut()
-            .filter_map(|kind| kind.script.as_mut())
-            .for_each(|script| script.args.clone_from(&given));
+        let given: Vec<String> =
+            arguments.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let scripts = plan.sessions.iter_mut().filter_map(|kind| kind.script.as_mut());
+        scripts.for_each(|script| script.args.clone_from(&given));
+        for (name, value) in env.iter().filter(|(name, value)| is_secret(name, value)) {
+            plan.secrets.add(name, Origin::Environment, value);
+        }
     }
     Ok(experiment)
 }

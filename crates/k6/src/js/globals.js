@@ -26,7 +26,7 @@
     if (typeof call !== "function") throw new TypeError("a timer needs a function");
     const id = ++lastTimer;
     const wait = Math.max(0, Number(delay) || 0);
-    host.hasTimers = true;
+    host.timersAre(true);
     timers.set(id, { at: host.now() + wait, call, values, every: every ? Math.max(wait, 1) : 0 });
     return id;
   };
@@ -37,7 +37,7 @@
   host.timerDue = () => {
     let first = null;
     for (const timer of timers.values()) if (first === null || timer.at < first) first = timer.at;
-    host.hasTimers = first !== null;
+    host.timersAre(first !== null);
     return first === null ? null : Math.max(0, first - host.now());
   };
   host.fireTimer = () => {
@@ -90,12 +90,11 @@
     },
   };
 
-  host.setting = { userAgent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false };
-  host.hasTimers = false;
+  host.setting = { agent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false };
   host.configure = (options) => {
     const told = (name, otherwise) => (options[name] === undefined || options[name] === null ? otherwise : options[name]);
     host.setting = {
-      userAgent: String(told("userAgent", host.userAgent)),
+      agent: told("userAgent", host.userAgent) === "" ? "" : `User-Agent: ${told("userAgent", host.userAgent)}\n`,
       noCookiesReset: Boolean(options.noCookiesReset),
       maxRedirects: Number(told("maxRedirects", 10)),
       throw: Boolean(options.throw),
@@ -107,7 +106,7 @@
   const begins = [];
   host.onBegin = (call) => void begins.push(call);
   host.begin = () => {
-    timers.clear();
+    if (timers.size > 0) timers.clear();
     host.group = "";
     for (const call of begins) call();
   };

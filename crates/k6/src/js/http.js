@@ -1,6 +1,6 @@
 const host = globalThis.__k6;
 
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const isRedirect = (status) => status >= 301 && status <= 308 && status !== 304 && status !== 305 && status !== 306;
 const MINE = new Set(["content-length", "connection", "transfer-encoding"]);
 const escaped = (text) => encodeURIComponent(text).replace(/%20/g, "+").replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -49,6 +49,7 @@ const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
 
 export class CookieJar {
   #all = [];
+  isEmpty = true;
 
   set(url, name, value, options = {}) {
     const given = options ?? {};
@@ -62,6 +63,7 @@ export class CookieJar {
   }
 
   #put(cookie) {
+    this.isEmpty = false;
     const same = (other) => other.name === cookie.name && other.host === cookie.host && other.path === cookie.path;
     const at = this.#all.findIndex(same);
     if (at >= 0) this.#all[at] = cookie;
@@ -161,7 +163,7 @@ export class CookieJar {
 let jar = new CookieJar();
 export const cookieJar = () => jar;
 host.onBegin(() => {
-  if (!host.setting.noCookiesReset) jar = new CookieJar();
+  if (!jar.isEmpty && !host.setting.noCookiesReset) jar = new CookieJar();
 });
 
 // as Go writes it
@@ -280,23 +282,28 @@ const select = (value, path) => {
 };
 
 export class Response {
-  #raw;
-  #body;
-  #headers;
-  #cookies;
-  #json;
-  #kind;
-
-  constructor(raw, request, kind, cookies) {
-    // [status, head, body, duration, code, error, set-cookie, version, waiting, connecting, tls]
-    this.#raw = raw;
-    this.#kind = kind;
-    this.#cookies = cookies;
-    this.url = request.url;
-    this.request = request;
+  // raw: [status, head, body, duration, code, error, set-cookie]; without an error or cookies only the first four
+  constructor(raw, asked, kind, cookies) {
+    this._raw = raw;
+    this._asked = asked;
+    this._kind = kind;
+    this._cookies = cookies;
+    this._body = undefined;
+    this._json = undefined;
     this.status = raw[0];
-    this.error_code = raw[4];
-    this.error = raw[5];
+    this.url = asked[1];
+    this.error_code = raw.length > 4 ? raw[4] : 0;
+    this.error = raw.length > 4 ? raw[5] : "";
+  }
+
+  get request() {
+    const [method, url, body, lines] = this._asked;
+    const headers = {};
+    for (const line of lines.split("\n")) {
+      const cut = line.indexOf(":");
+      if (cut > 0) (headers[canonical(line.slice(0, cut))] ??= []).push(line.slice(cut + 2));
+    }
+    return { method, url, body: body ?? "", headers, cookies: NONE };
   }
 
   get status_text() {
@@ -304,32 +311,32 @@ export class Response {
   }
 
   get proto() {
-    return this.status === 0 ? "" : this.#raw[7];
+    return this.status === 0 ? "" : "HTTP/1.1";
   }
 
   get headers() {
-    return (this.#headers ??= headersOf(this.#raw[1]));
+    return (this._headers ??= headersOf(this._raw[1]));
   }
 
   get cookies() {
-    return (this.#cookies ??= {});
+    return (this._cookies ??= {});
   }
 
   get body() {
-    if (this.#body !== undefined) return this.#body;
-    if (this.#kind === "none" || this.status === 0) this.#body = null;
-    else this.#body = this.#kind === "binary" ? this.#raw[2] : host.text(this.#raw[2]);
-    return this.#body;
+    if (this._body !== undefined) return this._body;
+    if (this._kind === "none" || this.status === 0) this._body = null;
+    else this._body = this._kind === "binary" ? this._raw[2] : host.text(this._raw[2]);
+    return this._body;
   }
 
   set body(value) {
-    this.#body = value;
+    this._body = value;
   }
 
   get timings() {
-    const [duration, connecting, tls] = [this.#raw[3], this.#raw[8] ?? 0, this.#raw[9] ?? 0];
+    const duration = this._raw[3];
     return {
-      duration, blocked: connecting + tls, looking_up: 0, connecting, tls_handshaking: tls, sending: 0, waiting: duration, receiving: 0,
+      duration, blocked: 0, looking_up: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: duration, receiving: 0,
     };
   }
 
@@ -344,16 +351,16 @@ export class Response {
 
   json(selector) {
     if (host.isRehearsal) return host.anything;
-    if (this.#json === undefined) {
-      const text = this.#kind === "binary" ? host.text(this.#raw[2]) : this.body;
+    if (this._json === undefined) {
+      const text = this._kind === "binary" ? host.text(this._raw[2]) : this.body;
       if (text === null) throw new Error("the body is null so we can't transform it to JSON - this likely was because of a request error getting the response");
       try {
-        this.#json = { value: JSON.parse(text) };
+        this._json = { value: JSON.parse(text) };
       } catch (error) {
         throw new Error(`cannot parse json due to an error: ${error.message}`);
       }
     }
-    return selector === undefined ? this.#json.value : select(this.#json.value, steps(String(selector)));
+    return selector === undefined ? this._json.value : select(this._json.value, steps(String(selector)));
   }
 
   html(selector) {
@@ -445,7 +452,8 @@ const digestOf = (challenge, method, path, user, password) => {
 
 const NONE = Object.freeze({});
 
-export function request(method, url, body, params) {
+// `first` is the answer that there is already to the first request.
+function request(method, url, body, params, first) {
   method = String(method);
   let name;
   if (url !== null && typeof url === "object" && "__url" in url) {
@@ -480,7 +488,7 @@ export function request(method, url, body, params) {
       head += `${key}: ${value}\n`;
     }
   }
-  if (!hasAgent && setting.userAgent !== "") head += `User-Agent: ${setting.userAgent}\n`;
+  if (!hasAgent) head += setting.agent;
 
   // the body
   let sent = null;
@@ -509,7 +517,7 @@ export function request(method, url, body, params) {
   // who asks
   let user;
   let basic = "";
-  const credentials = /^([a-z]+:\/\/)([^/?#@]*)@/i.exec(url);
+  const credentials = url.includes("@") ? /^([a-z]+:\/\/)([^/?#@]*)@/i.exec(url) : null;
   if (credentials) {
     url = credentials[1] + url.slice(credentials[0].length);
     const [login, ...password] = credentials[2].split(":");
@@ -551,18 +559,11 @@ export function request(method, url, body, params) {
     // that the server asks who it is belongs to a digest
     const isAsking = user !== undefined && given.auth === "digest" && authorization === basic;
     const told = isAsking ? [timeout, name, kind === "none", [200, 399, 401, 401], flatTags] : extra;
-    const raw = host.send(method, url, sent, lines, host.group, told);
-    const made = { method, url, body: sent ?? "", lines, get headers() {
-      const found = {};
-      for (const line of this.lines.split("\n")) {
-        const cut = line.indexOf(":");
-        if (cut > 0) (found[canonical(line.slice(0, cut))] ??= []).push(line.slice(cut + 2));
-      }
-      return found;
-    }, cookies: NONE };
+    const raw = first ?? host.send(method, url, sent, lines, host.group, told);
+    first = undefined;
     let cookies;
-    if (raw[6] !== "") cookies = used.take(url, raw[6].split("\n"));
-    const response = new Response(raw, made, kind, cookies);
+    if (raw.length > 4 && raw[6] !== "") cookies = used.take(url, raw[6].split("\n"));
+    const response = new Response(raw, [method, url, sent, lines], kind, cookies);
     if (raw[0] === 0) {
       if (given.throw ?? setting.throw) throw new Error(raw[5]);
       host.log("warning", `Request Failed: ${raw[5]}`);
@@ -576,7 +577,7 @@ export function request(method, url, body, params) {
         continue;
       }
     }
-    const location = REDIRECTS.has(raw[0]) ? response.headers.Location : undefined;
+    const location = isRedirect(raw[0]) ? response.headers.Location : undefined;
     if (location === undefined || most === 0) return response;
     if (hops >= most) {
       if (most > 0) host.log("warning", `Possible redirect loop, ${raw[0]} response returned last, URL: ${url}`);
@@ -592,7 +593,20 @@ export function request(method, url, body, params) {
   }
 }
 
-export const get = (url, params) => request("GET", url, null, params);
+export const get = (url, params) => {
+  if (params !== undefined || typeof url !== "string" || url.includes("@") || !jar.isEmpty || host.hasVuTags) {
+    return request("GET", url, null, params);
+  }
+  const { setting } = host;
+  if (expected !== DEFAULT_EXPECTED || setting.discardResponseBodies) return request("GET", url, null, params);
+  // nothing but the URL: as most requests are
+  const { agent } = setting;
+  const raw = host.send("GET", url, null, agent, host.group, null);
+  if (raw.length > 4 || isRedirect(raw[0])) return request("GET", url, null, NONE, raw);
+  return new Response(raw, ["GET", url, null, agent], "text", undefined);
+};
+const asked = (method, url, body, params) => request(method, url, body, params);
+export { asked as request };
 export const head = (url, params) => request("HEAD", url, null, params);
 export const post = (url, body, params) => request("POST", url, body, params);
 export const put = (url, body, params) => request("PUT", url, body, params);
@@ -630,6 +644,6 @@ export const url = (parts, ...values) => {
 export const [SSL_3_0, TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 
 export default {
-  request, get, head, post, put, patch, del, options, asyncRequest, batch, url, file, cookieJar, CookieJar, Response, expectedStatuses,
+  request: asked, get, head, post, put, patch, del, options, asyncRequest, batch, url, file, cookieJar, CookieJar, Response, expectedStatuses,
   setResponseCallback, SSL_3_0, TLS_1_0, TLS_1_1, TLS_1_2, TLS_1_3,
 };

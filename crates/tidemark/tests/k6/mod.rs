@@ -102,7 +102,7 @@ fn thresholds_are_objectives_and_checks_are_in_every_output() {
     }
     let output = server.run(&folder().join("checks.js"), &["-t", "1", "--json"]);
     let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    let script = &json["script"];
+    let script = &json["run"]["script"];
     assert_eq!((script["iterations"].as_u64(), script["exceptions"].as_u64()), (Some(4), Some(1)), "{json}");
     assert_eq!(script["checks"][1]["passes"], 3, "{script}");
     let missed = server.run_text(

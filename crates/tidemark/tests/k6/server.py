@@ -19,6 +19,7 @@ HEADERS = {"content-type", "cookie", "authorization", "accept", "content-encodin
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *words):
         pass
