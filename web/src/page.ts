@@ -10,6 +10,7 @@ import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
 import { ownPart } from './own';
+import { scriptPart } from './script';
 import { toldParts } from './part-bars';
 import { partsPart } from './parts';
 import { percentileChart } from './percentiles';
@@ -36,6 +37,8 @@ export function page(run: RunPage, source: string): HTMLElement[] {
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
   const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
+  const figures = run.manifest.script;
+  const script: Part[] = figures && figures.checks.length + figures.metrics.length > 0 ? [{ id: 'script', title: 'The script', short: 'Script', content: scriptPart(figures) }] : [];
   const own: Part[] = metrics.length + ratios.length > 0 ? [{ id: 'own', title: metrics.length > 0 ? 'Own metrics' : 'Ratios', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const told = split(run);
@@ -59,6 +62,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,
     ...own,
+    ...script,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: [resourceCharts(run, line), cpuTable(run.cpu_by_tier)] },
     ...priced,
     { id: 'driver', title: 'The load generator’s own health', short: 'Load generator', content: driverPart(run, line) },

@@ -6,6 +6,7 @@
 
 import { billOf, cpuOf, type Bill, type TierCpu } from './bill';
 import { list, number, numberOrNull, object, text, type Loose } from './loose';
+import { scriptOf, type ScriptFigures } from './script';
 
 export type Status = 'pass' | 'fail' | 'invalid';
 
@@ -399,6 +400,8 @@ export interface Manifest {
   notes: string[];
   /** Null where no price file was given. */
   bill: Bill | null;
+  /** Null where the run has no script that measures something itself. */
+  script: ScriptFigures | null;
   summary: Summary;
 }
 
@@ -802,7 +805,7 @@ function readManifest(value: unknown, source: string): Manifest {
         default: objective.default === true, undecided: objective.undecided === true, undecided_by: text(objective.undecided_by),
       };
     }),
-    interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes), bill: billOf(it.bill),
+    interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes), bill: billOf(it.bill), script: scriptOf(it.script),
     summary: completed(readSummary(it.summary), it.interrupted === true),
   };
 }
