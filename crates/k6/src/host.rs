@@ -170,9 +170,8 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     let script = &host.script;
     let caught = |result: Result<()>| result.catch(ctx).map_err(|error| words(host, &error));
     caught(install(ctx, host))?;
-    let source = script.plain(&script.path, script.source.clone())?;
-    let module =
-        Module::declare(ctx.clone(), script.path.to_string_lossy().as_ref(), source).and_then(Module::eval);
+    let source = || script.plain(&script.path, script.source.clone()).map_err(|why| thrown(ctx, &why));
+    let module = script.compiled.module(ctx, &script.path.to_string_lossy(), source).and_then(Module::eval);
     let (module, evaluated) = module.catch(ctx).map_err(|error| words(host, &error))?;
     settle(ctx, host, &evaluated).map_err(|error| error.unwrap_or_default())?;
     let namespace = module.namespace().map_err(|error| format!("{}: {error}", script.name))?;
@@ -377,7 +376,8 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     globals.set("__VU", host.number)?;
     globals.set("__ITER", 0)?;
     set_env(ctx, host, &[])?;
-    ctx.eval::<(), _>(include_str!("js/globals.js"))
+    let source = || Ok(include_str!("js/globals.js").to_owned());
+    host.script.compiled.module(ctx, "k6/globals", source).and_then(Module::eval).map(drop)
 }
 
 /// Makes `__ENV`: what all have, and what a scenario has besides.

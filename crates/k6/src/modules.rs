@@ -108,15 +108,18 @@ impl Loader for Modules {
     ) -> Result<Module<'js, Declared>> {
         let built_in = BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, source)| *source);
         if let Some(source) = built_in.or_else(|| Modules::library(name)) {
-            return Module::declare(ctx.clone(), name, source);
+            return self.0.compiled.module(ctx, name, || Ok(source.to_owned()));
         }
         let failed = |why: String| Exception::throw_message(ctx, &why);
-        let bytes = self.0.file(Path::new(name)).map_err(failed)?;
-        let text = String::from_utf8(bytes.to_vec()).map_err(|_| failed(format!("{name} is not UTF-8")))?;
-        if name.ends_with(".json") {
-            return Module::declare(ctx.clone(), name, format!("export default {text}"));
-        }
-        Module::declare(ctx.clone(), name, self.0.plain(Path::new(name), text).map_err(failed)?)
+        self.0.compiled.module(ctx, name, || {
+            let bytes = self.0.file(Path::new(name)).map_err(failed)?;
+            let text =
+                String::from_utf8(bytes.to_vec()).map_err(|_| failed(format!("{name} is not UTF-8")))?;
+            match name.ends_with(".json") {
+                true => Ok(format!("export default {text}")),
+                false => self.0.plain(Path::new(name), text).map_err(failed),
+            }
+        })
     }
 }
 

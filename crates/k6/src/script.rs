@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::compiled::Compiled;
 use crate::metrics::{Definitions, Part};
 use crate::options::{Given, ScenarioOf};
 use crate::thresholds::{self, Threshold};
@@ -43,6 +44,7 @@ pub(crate) struct Script {
     pub given: Given,
     pub bounds: Bounds,
     pub definitions: Definitions,
+    pub compiled: Compiled,
     /// What it said of itself when it was first run.
     pub told: OnceLock<Told>,
     /// What `setup` returned, as JSON.
@@ -89,6 +91,7 @@ impl Script {
             given,
             bounds: Bounds { memory: MEMORY_MAX, turn: TURN_MAX },
             definitions: Definitions::new(),
+            compiled: Compiled::default(),
             told: OnceLock::new(),
             data: OnceLock::new(),
             base: OnceLock::new(),

@@ -10,6 +10,13 @@ use crate::{output, scenario, settings};
 
 /// Checks a scenario; every mistake in it is in the failure. Tells what can be set.
 pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
+    #[cfg(feature = "js")]
+    if crate::script::is_script(std::path::Path::new(&arguments.file)) {
+        if let Experiment::One(plan) = crate::script::experiment(&arguments.file, &[])? {
+            output::print(&format!("{}\n", Place::Stdout.fit(&praise(&plan))))?;
+        }
+        return Ok(tidemark_lab::EXIT_PASS);
+    }
     let praise = match scenario::load(&arguments.file, &arguments.settings)? {
         Experiment::One(plan) => {
             tidemark_lab::check_scripts(&plan)?;

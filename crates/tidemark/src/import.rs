@@ -75,8 +75,13 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
                 std::path::absolute(&arguments.file).map_err(|error| Failure::usage(error.to_string()))?
             }
         };
-        let env: Vec<(String, String)> = std::env::vars().chain(arguments.env.iter().cloned()).collect();
-        let text = script::scenario_of(&arguments.file, &named.to_string_lossy(), &env)?;
+        let text =
+            script::scenario_of(&arguments.file, &named.to_string_lossy(), &script::env(&arguments.env))?;
+        if !arguments.env.is_empty() {
+            output::remark(
+                "What -e says is not in the scenario: give a run the same as environment variables, or write it as args",
+            );
+        }
         return match out {
             Some(file) => init::save(file, &text).map(|()| tidemark_lab::EXIT_PASS),
             None => output::print(&text).map(|()| tidemark_lab::EXIT_PASS),

@@ -19,7 +19,7 @@ pub fn is_script(file: &Path) -> bool {
 }
 
 /// What `__ENV` of a script has: the environment, and what is given besides.
-fn env(given: &[(String, String)]) -> Vec<(String, String)> {
+pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
@@ -45,15 +45,19 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
             "--set is for scenarios; give a script -e NAME=VALUE, which it finds as __ENV.NAME".to_owned(),
         ));
     }
-    let file = Path::new(&arguments.scenario);
-    let env = env(&arguments.env);
+    experiment(&arguments.scenario, &arguments.env)
+}
+
+/// The same of a file, with what it finds in `__ENV` besides.
+pub fn experiment(name: &str, given: &[(String, String)]) -> Result<Experiment, Failure> {
+    let file = Path::new(name);
+    let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = scenario_of(file, &beside, &env)?;
-    let mut experiment = scenario::of_text(&arguments.scenario, &text, &[])?;
+    let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets
-        let given: Vec<String> =
-            arguments.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let given: Vec<String> = given.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let scripts = plan.sessions.iter_mut().filter_map(|kind| kind.script.as_mut());
         scripts.for_each(|script| script.args.clone_from(&given));
         for (name, value) in env.iter().filter(|(name, value)| is_secret(name, value)) {

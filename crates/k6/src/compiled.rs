@@ -1,0 +1,36 @@
+//! Modules are compiled once for all users.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rquickjs::module::{Declared, WriteOptions};
+use rquickjs::{Ctx, Module, Result};
+
+/// Bytecode of modules, by their names. What is in it stays, as runtimes refer to it.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled(Mutex<HashMap<String, Arc<[u8]>>>);
+
+impl Compiled {
+    /// A module, compiled of its source if that is not done yet.
+    ///
+    /// # Errors
+    /// What is wrong with its source.
+    pub fn module<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        source: impl FnOnce() -> Result<String>,
+    ) -> Result<Module<'js, Declared>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).map(Arc::clone);
+        if let Some(bytes) = known {
+            // SAFETY: QuickJS has written these bytes itself, in this process; they live as long as this, which is a part of
+            // the script, and that lives longer than the runtimes of its users.
+            #[allow(unsafe_code)]
+            return unsafe { Module::load(ctx.clone(), &bytes) };
+        }
+        let module = Module::declare(ctx.clone(), name, source()?)?;
+        let bytes: Arc<[u8]> = module.write(WriteOptions::default())?.into();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_insert(bytes);
+        Ok(module)
+    }
+}
