@@ -12,6 +12,7 @@ use rquickjs::function::Func;
 use rquickjs::{Array, ArrayBuffer, Ctx, Object, Result, Value};
 use sha2::Digest;
 
+use crate::host;
 use crate::modules::thrown;
 
 /// Most random bytes at once.
@@ -184,19 +185,16 @@ fn random(ctx: Ctx<'_>, size: f64) -> Result<ArrayBuffer<'_>> {
 
 fn compressed<'js>(ctx: Ctx<'js>, kind: String, bytes: Value<'js>) -> Result<ArrayBuffer<'js>> {
     let bytes = needed(&ctx, &bytes)?;
-    let failed = |error: std::io::Error| thrown(&ctx, &error.to_string());
-    let made = match kind.as_str() {
+    let made = host::host(&ctx)?.on_thread_stack(|| match kind.as_str() {
         "gzip" => {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(&bytes).map_err(failed)?;
-            encoder.finish().map_err(failed)?
+            encoder.write_all(&bytes).and_then(|()| encoder.finish())
         }
         "deflate" => {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(&bytes).map_err(failed)?;
-            encoder.finish().map_err(failed)?
+            encoder.write_all(&bytes).and_then(|()| encoder.finish())
         }
-        other => return Err(thrown(&ctx, &format!("compression {other} is not supported: gzip or deflate"))),
-    };
-    ArrayBuffer::new(ctx, made)
+        other => Err(std::io::Error::other(format!("compression {other} is not supported: gzip or deflate"))),
+    });
+    ArrayBuffer::new(ctx.clone(), made.map_err(|error| thrown(&ctx, &error.to_string()))?)
 }

@@ -29,7 +29,8 @@ impl Compiled {
             return unsafe { Module::load(ctx.clone(), &bytes) };
         }
         let module = Module::declare(ctx.clone(), name, source()?)?;
-        let bytes: Arc<[u8]> = module.write(WriteOptions::default())?.into();
+        let bytes: Arc<[u8]> =
+            module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })?.into();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_insert(bytes);
         Ok(module)
     }

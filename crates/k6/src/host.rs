@@ -22,6 +22,8 @@ use crate::vu::{Answer, Call, Ending, Input, Output, Place, Request, SCRIPT_STAC
 
 /// The number of the user that runs `setup`, `teardown` and `handleSummary`.
 pub(crate) const MAIN: u64 = 0;
+/// Bytes that a user takes before its memory is looked through for what is not used any more.
+const GC_BYTES: usize = 1 << 20;
 /// Longest `sleep`.
 const SLEEP_MAX: Duration = Duration::from_secs(86_400);
 /// Most functions of a script that are remembered.
@@ -62,6 +64,11 @@ pub(crate) fn host(ctx: &Ctx<'_>) -> Result<Rc<Host>> {
 }
 
 impl Host {
+    /// Does something that needs more stack than a user has.
+    pub fn on_thread_stack<T: Send>(&self, does: impl FnOnce() -> T + Send) -> T {
+        self.way.on_thread_stack(does)
+    }
+
     /// Gives the thread back until there is an answer.
     fn wait(&self, ctx: &Ctx<'_>, output: Output) -> Result<Input> {
         if self.ending.is_begun() {
@@ -137,6 +144,7 @@ pub(crate) fn live(
     let runtime = Runtime::new().map_err(failed)?;
     runtime.set_memory_limit(script.bounds.memory);
     runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
+    runtime.set_gc_threshold(GC_BYTES);
     runtime.set_loader(Modules(Arc::clone(script)), Modules(Arc::clone(script)));
     let ending = Rc::new(Ending::default());
     let turn = Rc::new(Cell::new(Instant::now()));

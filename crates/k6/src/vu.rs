@@ -126,6 +126,16 @@ impl Way {
     }
 }
 
+impl Way {
+    /// Does something that needs more stack than a user has.
+    pub fn on_thread_stack<T: Send>(&self, does: impl FnOnce() -> T + Send) -> T {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        let yielder = unsafe { &*self.0 };
+        yielder.on_parent_stack(does)
+    }
+}
+
 /// A virtual user.
 pub(crate) struct Vu {
     stack: Coroutine<Input, Output, (), DefaultStack>,
