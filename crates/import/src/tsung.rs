@@ -19,7 +19,6 @@ mod text;
 mod websocket;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 
 use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
@@ -27,11 +26,12 @@ use self::machines::Server;
 use self::options::Options;
 use self::sources::Sources;
 use self::steps::State;
-use self::text::{Hole, Piece, Text, has_marks, pieces};
+use self::text::{Piece, pieces};
 use crate::error::ImportError;
+use crate::holes::{Hole, Text, has_marks};
 use crate::left_out::LeftOut;
 use crate::names::{Settings, name_of};
-use crate::plan::Plan;
+use crate::plan::{Plan, beside, nested, shown};
 use crate::xml::Element;
 use crate::{Imported, xml};
 
@@ -43,8 +43,6 @@ const BYTES_MAX: usize = 1 << 20;
 const ANSWERS_S: f64 = 5.0;
 /// Most parts that an error tells.
 const SHOWN_PARTS_MAX: usize = 10;
-/// Longest text that is shown, characters.
-const SHOWN_MAX: usize = 80;
 
 /// The scenario of a plan.
 ///
@@ -464,38 +462,4 @@ fn uses(element: &Element, name: &str) -> bool {
 
 fn has_request(element: &Element) -> bool {
     element.name == "request" || element.children.iter().any(has_request)
-}
-
-/// A text of the plan as it is shown: short, on one line.
-fn shown(text: &str) -> String {
-    let text: String =
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN_MAX + 1).collect();
-    if text.chars().count() > SHOWN_MAX {
-        text.chars().take(SHOWN_MAX).chain("…".chars()).collect()
-    } else {
-        text
-    }
-}
-
-/// Steps as they stand below another step.
-fn nested(steps: Vec<Step>) -> Value {
-    let whole = Scenario { prepare: steps, ..Scenario::default() };
-    whole.to_map().get("prepare").cloned().unwrap_or_else(|| Value::List(Vec::new()))
-}
-
-/// A file that the plan names, as the scenario names it, and its text: in the plan's folder, under its whole name or its
-/// last one.
-fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
-    let Plan { folder, prefix, .. } = making.file;
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let path = beside(folder, name).or_else(|| beside(folder, last))?;
-    let text = crate::read(&folder.join(&path)).ok()?;
-    Some((format!("{prefix}{}", path.display()), text))
-}
-
-/// The path of a file within a folder or below. A plan of somebody else's must not read what it likes.
-fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
-    let folder = folder.canonicalize().ok()?;
-    let path = folder.join(name).canonicalize().ok()?;
-    path.strip_prefix(&folder).ok().filter(|_| path.is_file()).map(Path::to_owned)
 }

@@ -12,7 +12,7 @@ use super::answer::Kind;
 use super::machines::server;
 use super::sources::Contents;
 use super::steps::State;
-use super::text::{Hole, Place, Text};
+use crate::holes::{Hole, Place, Text};
 use super::{BYTES_MAX, Making, REQUESTS_MAX, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};

@@ -5,7 +5,7 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 use super::answer::Kind;
 use super::http::Common;
 use super::steps::State;
-use super::text::{Place, Text};
+use crate::holes::{Place, Text};
 use super::{Making, shown};
 use crate::xml::Element;
 

@@ -6,7 +6,7 @@ use super::answer::Kind;
 use super::http::Common;
 use super::machines::Server;
 use super::steps::{State, close, set};
-use super::text::Place;
+use crate::holes::Place;
 use super::{Making, shown};
 use crate::xml::Element;
 
