@@ -120,6 +120,11 @@ impl<'p> Draft<'p> {
         name
     }
 
+    /// The same, if it is known.
+    pub(crate) fn known_variable(&self, theirs: &str) -> Option<&str> {
+        self.names.get(theirs).map(String::as_str)
+    }
+
     /// A setting for what has a value in the plan, or none: then a person has to give one.
     pub(crate) fn setting(&mut self, theirs: &str, value: Option<&str>, comment: &str) -> String {
         match value {
@@ -132,9 +137,7 @@ impl<'p> Draft<'p> {
         let ours = self.variable(theirs);
         if self.settings.of(theirs).is_none() && self.settings.map.get(&ours).is_none() {
             let value = value.unwrap_or("FILL-IN");
-            // a number that is written as one stays one
-            let is_whole = value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
-            let value = if is_whole { Scalar::unquoted(value) } else { verbatim(value).into() };
+            let value = if is_typed(value) { Scalar::unquoted(value) } else { verbatim(value).into() };
             self.settings.map.insert_with_comment(comment, ours.as_str(), value);
         }
         ours
@@ -239,7 +242,7 @@ impl<'p> Draft<'p> {
                 let mut chars = of.chars();
                 match (chars.next(), chars.next()) {
                     // in quotes it is a text, whatever its value
-                    (Some(c), None) if !lone.contains(&c) && text.hole_of(c).is_some_and(|hole| !hole.is_plain) => {
+                    (Some(c), None) if !lone.contains(&c) && text.hole_of(c).is_some_and(|hole| !hole.is_text) => {
                         let expression = text.hole_of(c).map_or("", |hole| hole.expression.as_str());
                         format!("${{text({expression})}}").into()
                     }
@@ -281,6 +284,12 @@ impl<'p> Draft<'p> {
 /// Whether the value of a header or parameter has a secret in it (`Basic …`, `Bearer …`).
 fn has_secret_in(name: &str, value: &str) -> bool {
     name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("cookie") && has_secret(value)
+}
+
+/// Whether a text is a number or a truth value where nobody says that it is a text.
+pub(crate) fn is_typed(text: &str) -> bool {
+    let is_whole = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
+    is_whole || ["true", "false"].contains(&text)
 }
 
 /// A name without holes.

@@ -15,6 +15,26 @@ pub(crate) struct Hole {
     pub(crate) expression: String,
     /// Whether its value has letters, digits and `_-.` only, so that it is the same however it is encoded.
     pub(crate) is_plain: bool,
+    /// Whether its value is a text, and never one that JSON has as a number.
+    pub(crate) is_text: bool,
+    /// What it is where its type counts, if that is another expression.
+    pub(crate) as_typed: Option<String>,
+}
+
+impl Hole {
+    pub(crate) fn new(expression: impl Into<String>, is_plain: bool) -> Hole {
+        Hole { expression: expression.into(), is_plain, is_text: false, as_typed: None }
+    }
+
+    /// The same, with another expression where its type counts.
+    pub(crate) fn with_type(self, expression: String) -> Hole {
+        Hole { as_typed: Some(expression), ..self }
+    }
+
+    /// Its expression where its type counts.
+    pub(crate) fn typed(&self) -> &str {
+        self.as_typed.as_deref().unwrap_or(&self.expression)
+    }
 }
 
 /// A text with holes. Each stands in `marked` as a character of its own, so that the text can be cut.
@@ -207,7 +227,7 @@ mod tests {
     fn nothing_but_holes_becomes_a_hole() {
         let mut text = Text::default();
         text.push("${a} $");
-        text.push_hole(Hole { expression: "b".into(), is_plain: false });
+        text.push_hole(Hole::new("b".into(), false));
         text.push("'\\");
         assert_eq!(text.write(Place::Raw), "$${a} ${'$'}${b}'\\");
         assert_eq!(text.write(Place::Path), "$${a} ${'$'}${path(b)}'\\");

@@ -21,7 +21,7 @@ use tidemark_scenario::source::{
 };
 
 use self::answer::Answer;
-use crate::draft::Draft;
+use crate::draft::{Draft, is_typed};
 use crate::error::ImportError;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Hole, Place, Text, has_marks};
@@ -450,7 +450,7 @@ impl<'p> Making<'p> {
             let next = Text::of_braces(&out, &mut |name| {
                 let value = self.values.get(name).filter(|value| value.contains("{{"))?;
                 let is_fixed = !self.scripted.contains(name);
-                is_fixed.then(|| Hole { expression: value.clone(), is_plain: false })
+                is_fixed.then(|| Hole::new(value.clone(), false))
             });
             let next = next.written_out();
             if next == out || next.len() > VALUE_BYTES_MAX {
@@ -466,7 +466,6 @@ impl<'p> Making<'p> {
         if let Some(dynamic) = name.strip_prefix('$') {
             return self.dynamic(dynamic);
         }
-        let is_plain = false;
         if self.scripted.contains(name) {
             let ours = self.draft.variable(name);
             let value = self.values.get(name).filter(|value| !value.is_empty()).cloned();
@@ -475,9 +474,12 @@ impl<'p> Making<'p> {
                 let value = self.draft.value(name, &text);
                 self.initial.insert(ours.as_str(), value);
             }
-            return Hole { expression: ours, is_plain };
+            return Hole::new(ours, false);
         }
         let value = self.values.get(name).cloned();
+        let is_unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        let is_plain = value.as_ref().is_some_and(|value| value.chars().all(is_unreserved));
+        let is_text = value.as_ref().is_some_and(|value| !is_typed(value) && value.parse::<f64>().is_err());
         let expression = match &value {
             Some(value) if self.secret.contains(name) && !value.is_empty() => self.draft.secret(name, value),
             Some(value) => self.draft.setting(name, Some(value), ""),
@@ -489,7 +491,7 @@ impl<'p> Making<'p> {
                 self.draft.setting(name, None, "has no value in the collection")
             }
         };
-        Hole { expression, is_plain }
+        Hole { is_text, ..Hole::new(expression, is_plain) }
     }
 }
 

@@ -1228,3 +1228,25 @@ fn files_of_a_plan_are_named_from_where_the_scenario_lies() {
         assert_eq!(prefix(&of(plans), &of(beside)), says, "{plans} from {beside}");
     }
 }
+
+/// What is made of a file is what lies beside it: what is told, then the scenario.
+pub(crate) fn assert_as_expected(
+    folder: &Path,
+    name: &str,
+    end: &str,
+    read: impl Fn(&str, &str) -> Result<Imported, ImportError>,
+) {
+    let file = format!("{name}.{end}");
+    let text = std::fs::read_to_string(folder.join(&file)).unwrap();
+    let made = read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+    let yaml = made.checked_in(folder).unwrap_or_else(|error| panic!("{error}\n{}", made.scenario.to_yaml()));
+    let mark = |is_request| if is_request { "#!" } else { "# " };
+    let told: String = made.left_out.iter().map(|one| format!("{} {one}\n", mark(one.is_request))).collect();
+    let all = format!("{told}{yaml}");
+    let expected = folder.join(format!("{name}.expected"));
+    if std::env::var_os("TIDEMARK_WRITE_EXPECTED").is_some() {
+        std::fs::write(&expected, &all).unwrap();
+    }
+    let expected = std::fs::read_to_string(expected).unwrap_or_default();
+    assert_eq!(all, expected, "{file}: read the difference; TIDEMARK_WRITE_EXPECTED=1 takes it over");
+}

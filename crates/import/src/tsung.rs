@@ -20,7 +20,7 @@ mod websocket;
 
 use std::collections::{HashMap, HashSet};
 
-use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
+use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, verbatim};
 
 use self::machines::Server;
 use self::options::Options;
@@ -339,7 +339,7 @@ impl<'p> Making<'p> {
                     if state.is_unsure(name) {
                         expression = format!("default({expression}, 'undefined')");
                     }
-                    out.push_hole(Hole { expression, is_plain: state.is_plain(name) });
+                    out.push_hole(Hole::new(expression, state.is_plain(name)));
                 }
                 Piece::Variable(name) => {
                     self.tell(
@@ -353,11 +353,11 @@ impl<'p> Making<'p> {
                     out.push("undefined");
                 }
                 Piece::Function("ts_user_server", "get_unique_id" | "get_really_unique_id") => {
-                    out.push_hole(Hole { expression: "count(unique_id) + 1".into(), is_plain: true });
+                    out.push_hole(Hole::new("count(unique_id) + 1", true));
                 }
                 Piece::Function(module, function) => {
                     let expression = self.unknown_value(element, &format!("{module}:{function}"));
-                    out.push_hole(Hole { expression, is_plain: false });
+                    out.push_hole(Hole::new(expression, false));
                 }
             }
         }

@@ -68,7 +68,7 @@ pub enum Verb {
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
     Init(InitArguments),
-    /// Make a scenario of a JMeter or Tsung plan; report what cannot be taken over
+    /// Make a scenario of a plan of JMeter, Tsung, Postman or Artillery; report what cannot be taken over
     Import(ImportArguments),
     /// Show a run again, or what JMeter measured
     Report(ReportArguments),
@@ -131,7 +131,7 @@ Examples:
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
-    /// A scenario file, the name of a shipped scenario, or a JMeter or Tsung plan
+    /// A scenario file, the name of a shipped scenario, or a plan of JMeter, Tsung, Postman or Artillery
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)
@@ -140,6 +140,9 @@ pub struct RunArguments {
     /// Of a JMeter plan: a property that it asks for (repeatable)
     #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
     pub properties: Vec<(String, String)>,
+    /// Of a Postman collection the file of its environment, of an Artillery script the name of one
+    #[arg(short = 'E', short_alias = 'e', long, value_name = "FILE|NAME")]
+    pub environment: Option<String>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
     pub rate: Option<RateRange>,

@@ -50,11 +50,12 @@ impl Making<'_> {
     /// What stands for a dynamic variable.
     pub(super) fn dynamic(&mut self, name: &str) -> Hole {
         if let Some((_, expression, is_plain)) = DYNAMIC.iter().find(|(known, ..)| *known == name) {
-            return Hole { expression: (*expression).to_owned(), is_plain: *is_plain };
+            let is_number = ["floor(", "random(", "pick(true"].iter().any(|begin| expression.starts_with(begin));
+            return Hole { is_text: !is_number, ..Hole::new(*expression, *is_plain) };
         }
         let element = format!("{{{{${}}}}}", shown(name));
         let would = "written a made-up value of its kind: random letters stand for it";
         self.draft.tell(1, &element, would, true);
-        Hole { expression: "lower(random_text(10))".into(), is_plain: true }
+        Hole::new("lower(random_text(10))", true)
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn statements(lines: &[(usize, &str)]) -> Vec<Statement> {
     let whole = whole.as_str();
     let mut out: Vec<Statement> = Vec::new();
     let (mut current, mut from, mut row) = (String::new(), 0, 0);
-    let mut push = |text: &mut String, from: usize, out: &mut Vec<Statement>| {
+    let push = |text: &mut String, from: usize, out: &mut Vec<Statement>| {
         let trimmed = text.trim().trim_end_matches(';').trim_end();
         if !trimmed.is_empty() {
             let line = lines.get(from).map_or(0, |(line, _)| *line);

@@ -400,7 +400,7 @@ impl Making<'_> {
                     out.push(before);
                     out.push(&behind[..from]);
                     let expression = self.secret(&name, value);
-                    out.push_hole(Hole { expression, is_plain: false });
+                    out.push_hole(Hole::new(expression, false));
                     rest = &behind[from + value.len()..];
                 }
                 None => {
