@@ -300,7 +300,7 @@ fn plain(text: &str) -> String {
         out += before;
         let Some((hole, behind)) = hole.split_once('}') else { return out };
         let name: String = hole.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
-        out += &format!("[{name}]");
+        out += &format!("[{}]", name.strip_prefix("path").filter(|name| !name.is_empty()).unwrap_or(&name));
         rest = behind;
     }
     out + rest

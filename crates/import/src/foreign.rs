@@ -385,7 +385,12 @@ mod tests {
             ("plan", "<jmeterTestPlan>", "a JMeter plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">", "a Tsung plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<a/>", "an XML document"),
-            ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a Postman collection"),
+            ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a file of Postman's (a collection has version 2.1)"),
+            (
+                "t.json",
+                "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": []}",
+                "a collection of Postman",
+            ),
             ("T.scala", "class T extends Simulation", "a Gatling simulation"),
             ("t.py", "from locust import HttpUser", "a locustfile"),
             ("t.lua", "wrk.method = 'POST'", "a wrk script"),
@@ -396,7 +401,14 @@ mod tests {
             ("t.json", "{\"swagger\": \"2.0\"}", "an OpenAPI document"),
         ] {
             let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
-            let is_read = ["a wrk script", "a JMeter plan", "a Tsung plan"].contains(&what);
+            let is_read = [
+                "a wrk script",
+                "a JMeter plan",
+                "a Tsung plan",
+                "a collection of Postman",
+                "a script of Artillery",
+            ]
+            .contains(&what);
             let says = if is_read {
                 format!("{name} is {what}: tidemark ")
             } else {

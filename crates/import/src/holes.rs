@@ -227,7 +227,7 @@ mod tests {
     fn nothing_but_holes_becomes_a_hole() {
         let mut text = Text::default();
         text.push("${a} $");
-        text.push_hole(Hole::new("b".into(), false));
+        text.push_hole(Hole::new("b", false));
         text.push("'\\");
         assert_eq!(text.write(Place::Raw), "$${a} ${'$'}${b}'\\");
         assert_eq!(text.write(Place::Path), "$${a} ${'$'}${path(b)}'\\");

@@ -85,6 +85,9 @@ struct Making<'p> {
     scripted: HashSet<String>,
     /// What is set at the beginning, since a script changes it later.
     initial: Map,
+    /// Variables that are used, and those that are set, as they are called here.
+    used: Vec<String>,
+    set: HashSet<String>,
     origins: Vec<(String, usize)>,
     /// The origin of requests that name none.
     system: String,
@@ -104,6 +107,8 @@ impl<'p> Making<'p> {
             secret: HashSet::new(),
             scripted: HashSet::new(),
             initial: Map::new(),
+            used: Vec::new(),
+            set: HashSet::new(),
             origins: Vec::new(),
             system: String::new(),
             targets: Map::new(),
@@ -165,6 +170,12 @@ impl<'p> Making<'p> {
         let mut steps = self.items(root, &above);
         if !self.draft.has_requests() {
             return None;
+        }
+        for name in std::mem::take(&mut self.used) {
+            // what would have set it was told
+            if !self.set.contains(&name) && self.initial.get(&name).is_none() {
+                self.initial.insert(name, "FILL-IN");
+            }
         }
         if !self.initial.is_empty() {
             let set = Map::from([("set", std::mem::take(&mut self.initial))]);
@@ -474,6 +485,7 @@ impl<'p> Making<'p> {
                 let value = self.draft.value(name, &text);
                 self.initial.insert(ours.as_str(), value);
             }
+            self.used.push(ours.clone());
             return Hole::new(ours, false);
         }
         let value = self.values.get(name).cloned();

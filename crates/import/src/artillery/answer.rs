@@ -78,7 +78,6 @@ impl Making<'_> {
             return node.done();
         };
         let ours = self.draft.variable(&name);
-        state.set.push(name.clone());
         let is_all = node.text("multiple") == Some("false") || self.lists.contains(&name);
         node.ignore(&["multiple"]);
         let mut source = Map::new();
@@ -99,6 +98,7 @@ impl Making<'_> {
                         source.insert("when missing", "fail");
                     }
                     answer.extract.insert(all, source);
+                    state.set.push(ours);
                     return self.transformed(node, element);
                 }
             }
@@ -122,6 +122,7 @@ impl Making<'_> {
             source.insert("when missing", "fail");
         }
         let short = source.get("json").filter(|_| source.len() == 1).cloned();
+        state.set.push(ours.clone());
         answer.extract.insert(ours, short.unwrap_or(Value::Map(source)));
         self.transformed(node, element);
     }

@@ -36,7 +36,8 @@ impl Making<'_> {
                 self.draft.tell(node.line, "phase", would, false);
                 continue;
             }
-            let is_pause = rate.as_str() == "0/s";
+            // measured is what lies between the first and the last arrivals
+            let is_before = rate.as_str() == "0/s" && !phases.iter().any(is_sent);
             let unique = name.map(|name| {
                 let mut one = name.clone();
                 let mut number = 1;
@@ -51,7 +52,7 @@ impl Making<'_> {
                 name: unique.map(Into::into),
                 duration: Some(time(seconds)),
                 rate: Some(Value::Scalar(rate)),
-                measured: if is_pause { Some(false.into()) } else { is_counted.then(|| true.into()) },
+                measured: if is_before { Some(false.into()) } else { is_counted.then(|| true.into()) },
                 ..Phase::default()
             });
         }
@@ -63,7 +64,6 @@ impl Making<'_> {
                 self.draft.tell(line, "phase maxVusers", would, false);
             }
         }
-        let is_sent = |phase: &Phase| !matches!(&phase.rate, Some(Value::Scalar(rate)) if rate.as_str() == "0/s");
         if !phases.iter().any(is_sent) {
             let would = "begun users: no phase of it can be read, so one stands in their place";
             self.draft.tell(self.config.line, "config.phases", would, true);
@@ -126,6 +126,11 @@ impl Making<'_> {
         };
         Some((seconds, text))
     }
+}
+
+/// Whether users arrive in a phase.
+fn is_sent(phase: &Phase) -> bool {
+    !matches!(&phase.rate, Some(Value::Scalar(rate)) if rate.as_str() == "0/s")
 }
 
 fn shown_rate(per_second: f64) -> String {

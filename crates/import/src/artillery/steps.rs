@@ -25,7 +25,8 @@ pub(super) struct State {
     /// What is done once at the beginning.
     takes: Vec<String>,
     begins: Map,
-    /// Variables that answers set.
+    /// Variables that are used, and those that answers or loops set.
+    pub(super) used: Vec<String>,
     pub(super) set: Vec<String>,
     /// The variables of the loop around a step: its number, and its element.
     pub(super) counter: Option<String>,
@@ -43,6 +44,7 @@ impl State {
             name: name.to_owned(),
             takes: Vec::new(),
             begins: Map::new(),
+            used: Vec::new(),
             set: Vec::new(),
             counter: None,
             element: None,
@@ -90,6 +92,12 @@ impl Making<'_> {
         if !has_sent {
             self.draft.tell(scenario.line, &element, "sent requests, of which none can be sent here", true);
             return Vec::new();
+        }
+        for name in std::mem::take(&mut state.used) {
+            // what would have captured it was told
+            if !state.set.contains(&name) {
+                state.begin(&name, "FILL-IN".into());
+            }
         }
         let mut all: Vec<Step> = Vec::new();
         all.extend(state.takes.drain(..).map(|feeder| Step::Other(Map::from([("take", feeder)]))));
@@ -216,7 +224,7 @@ impl Making<'_> {
         let (mut map, mut first) = (Map::new(), None);
         if let Some(over) = over {
             let item = self.draft.variable(named.as_deref().unwrap_or("$loopElement"));
-            let Some(list) = self.list(over) else {
+            let Some(list) = self.list(over, state) else {
                 self.draft.tell(over.line, element, "gone over what is no list that is known here", true);
                 node.done();
                 return Vec::new();
@@ -232,6 +240,7 @@ impl Making<'_> {
                     first = Some(Map::from([(item.as_str(), of.replace("INDEX", &counter))]));
                 }
             }
+            state.set.push(item.clone());
             state.element = Some(item);
             node.ignore(&["count"]);
         } else {
@@ -255,6 +264,7 @@ impl Making<'_> {
             };
             map.insert("repeat", times_of);
         }
+        state.set.push(counter.clone());
         state.counter = Some(counter.clone());
         state.depth += 1;
         let mut steps = inner(self, node.list("loop"), state);
@@ -280,11 +290,13 @@ impl Making<'_> {
     }
 
     /// What a loop goes over.
-    fn list(&mut self, over: &Node) -> Option<Listed> {
+    fn list(&mut self, over: &Node, state: &mut State) -> Option<Listed> {
         if let Some(name) = over.as_str() {
             // a variable of the configuration is one value, drawn from its list
             let is_captured = self.assigned.contains(name) && !self.values.contains_key(name);
-            return is_captured.then(|| Listed::Variable(self.draft.variable(name)));
+            let ours = self.draft.variable(name);
+            state.used.extend(is_captured.then(|| ours.clone()));
+            return is_captured.then_some(Listed::Variable(ours));
         }
         let texts: Vec<&str> = over.items().iter().map(Node::as_str).collect::<Option<_>>()?;
         let mark = [",", "|", ";", "~"].into_iter().find(|mark| !texts.iter().any(|text| text.contains(mark)))?;

@@ -150,6 +150,7 @@ impl Making<'_> {
             if let Some(value) = value {
                 state.begin(&ours, verbatim(&value).into());
             }
+            state.used.push(ours.clone());
             return Some(Hole::new(ours, false));
         }
         let value = value?;

@@ -105,7 +105,7 @@ fn plan(children: &str) -> String {
 }
 
 fn made_in(folder: &Path, text: &str, properties: &[(String, String)]) -> Imported {
-    let plan = Plan { name: "t.jmx", text, folder, prefix: "", properties };
+    let plan = Plan { name: "t.jmx", text, folder, prefix: "", properties, environment: None };
     scenario(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 

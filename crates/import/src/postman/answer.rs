@@ -76,6 +76,7 @@ impl Making<'_> {
                     && let Some(expression) = value.expression()
                 {
                     let name = self.draft.variable(&name);
+                    self.set.insert(name.clone());
                     let set = Map::from([(name, plain_value(&value, &expression))]);
                     steps.push(Step::Other(Map::from([("set", set)])));
                 } else if !self.is_local(&statement, answer) {
@@ -159,6 +160,7 @@ impl Making<'_> {
             (_, Some(expression)) => answer.set.insert(ours, plain_value(&value, &expression)),
             _ => return false,
         }
+        self.set.insert(self.draft.variable(&name));
         true
     }
 

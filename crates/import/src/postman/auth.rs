@@ -36,21 +36,29 @@ impl Making<'_> {
 
     /// Puts the credentials into a request.
     pub(super) fn auth(&mut self, own: Option<&Node>, above: Option<&Node>, element: &str, made: &mut Request) {
+        let header = made.headers.entries().iter().find(|entry| entry.key.eq_ignore_ascii_case("authorization"));
+        let header = header.map(|entry| entry.key.clone());
         let is_common = self.outermost_auth.is_some() && own.is_none() && above.is_some_and(|node| self.is_outermost(node));
+        // Postman puts its own header in the place of one that is there
+        if let (true, Some(header)) = (is_common, &header) {
+            made.headers.remove(header);
+        }
         let Some(auth) = own.or(above).filter(|_| !is_common) else { return };
+        let has_common = self.outermost_auth.is_some() && header.is_none();
         let kind = auth.text("type").unwrap_or_default().to_owned();
         if kind == "noauth" {
             auth.done();
-            if self.outermost_auth.is_some() {
+            if has_common {
                 made.other.insert("auth", "none");
             }
             return;
         }
         if let Some(simple) = self.simple_auth(auth) {
+            header.iter().for_each(|header| drop(made.headers.remove(header)));
             made.other.insert("auth", simple);
             return;
         }
-        if self.outermost_auth.is_some() {
+        if has_common {
             made.other.insert("auth", "none");
         }
         auth.done();
