@@ -188,6 +188,11 @@ impl<'n> Making<'n> {
         self.plugins();
         self.payload();
         let (mut defaults, mut limits, mut system) = (Defaults::default(), Map::new(), System::default());
+        // a WebSocket asks for neither
+        if flows.iter().any(|flow| flow.text("engine").unwrap_or("http") == "http") || root.map("before").is_some() {
+            defaults.headers.insert("Accept-Encoding", "gzip, deflate, br");
+            defaults.other.insert("follow", FOLLOW);
+        }
         self.options(&mut defaults, &mut limits, &mut system);
         let mut prepare = Vec::new();
         if let Some(before) = root.map("before") {
@@ -300,7 +305,6 @@ impl<'n> Making<'n> {
         if let Some(number) = self.of("timeout").and_then(Node::as_str).and_then(seconds) {
             timeout_s = number;
         }
-        defaults.headers.insert("Accept-Encoding", "gzip, deflate, br");
         let mut headers = Vec::new();
         for common in self.both("defaults") {
             headers.extend(common.map("headers"));
@@ -331,7 +335,14 @@ impl<'n> Making<'n> {
         }
         let mut state = State::new("");
         for (name, node) in headers.into_iter().flat_map(Node::entries) {
-            let text = self.text(node, node.as_str().unwrap_or_default(), &mut state);
+            let text = node.as_str().unwrap_or_default();
+            let own = text.replace("{{ ", "{{");
+            if own.contains("{{") && !own.contains("{{$") {
+                let would = "been left out by Artillery, too: it knows no variables of users there";
+                self.draft.tell(node.line, &format!("header {}", shown(name)), would, false);
+                continue;
+            }
+            let text = self.text(node, text, &mut state);
             let before = name.to_ascii_lowercase();
             let known = defaults.headers.entries().iter().find(|entry| entry.key.to_ascii_lowercase() == before);
             if let Some(known) = known.map(|entry| entry.key.clone()) {
@@ -340,7 +351,6 @@ impl<'n> Making<'n> {
             self.draft.header(node.line, &mut defaults.headers, name, &text);
         }
         defaults.timeout = Some(Time(std::time::Duration::from_secs_f64(timeout_s)).into());
-        defaults.other.insert("follow", FOLLOW);
         if let Some(tls) = self.of("tls") {
             if tls.text("rejectUnauthorized") == Some("false") {
                 system.tls.insert("insecure", true);

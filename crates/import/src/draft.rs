@@ -65,7 +65,8 @@ impl<'p> Draft<'p> {
     /// Tells a part that is not here; once, however often it is met.
     pub(crate) fn tell(&mut self, line: usize, element: &str, would: impl Into<String>, is_request: bool) {
         let mut one = LeftOut { line, element: element.to_owned(), would: would.into(), is_request };
-        if self.left_out.last() == Some(&one) || self.left_out.iter().any(|known| *known == one) {
+        let is_same = |known: &LeftOut| known.line == one.line && known.would == one.would;
+        if self.left_out.iter().rev().any(is_same) {
             return;
         }
         match self.left_out.len() {

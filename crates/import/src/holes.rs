@@ -198,6 +198,41 @@ impl Text {
         self.hole(mark)
     }
 
+    /// The same as a path with its query: percent-encoded is what browsers encode there; holes stay.
+    pub(crate) fn url_encoded(mut self) -> Text {
+        let mut out = String::new();
+        let mut encoded = "\"<>`{}";
+        for c in self.marked.chars() {
+            if c == '?' {
+                encoded = "\"<>'";
+            }
+            if self.hole(c).is_some() || c.is_ascii_graphic() && !encoded.contains(c) {
+                out.push(c);
+            } else {
+                out += &crate::percent::encoded(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+        self.marked = out;
+        self
+    }
+
+    /// The text with what each hole stands for in its place.
+    pub(crate) fn written_out(&self) -> String {
+        let mut out = String::new();
+        for c in self.marked.chars() {
+            match self.hole(c) {
+                Some(hole) => out += &hole.expression,
+                None => out.push(c),
+            }
+        }
+        out
+    }
+
+    /// The hole that a character stands for.
+    pub(crate) fn hole_of(&self, mark: char) -> Option<&Hole> {
+        self.hole(mark)
+    }
+
     /// The same with everything percent-encoded that must not stand in a URL; holes stay.
     pub(crate) fn url_encoded(mut self) -> Text {
         let mut out = String::new();

@@ -70,7 +70,8 @@ struct Above<'n> {
     /// Scripts of the collection and its folders, outermost first.
     before: Vec<&'n Node>,
     after: Vec<&'n Node>,
-    /// Names of folders that are no groups.
+    /// The folder, and names of those that are no groups.
+    folder: String,
     path: String,
     groups: usize,
 }
@@ -152,7 +153,7 @@ impl<'p> Making<'p> {
         root.ignore(&["info", "_postman_id"]);
         self.scan(root);
         self.system = self.origins.iter().rev().max_by_key(|(_, count)| *count).map(|(one, _)| one.clone())?;
-        let mut above = Above { auth: None, before: Vec::new(), after: Vec::new(), path: String::new(), groups: 0 };
+        let mut above = Above { auth: None, before: Vec::new(), after: Vec::new(), folder: String::new(), path: String::new(), groups: 0 };
         let mut defaults = Defaults {
             headers: Map::from([("Accept-Encoding", "gzip, deflate, br")]),
             ..Defaults::default()
@@ -240,9 +241,10 @@ impl<'p> Making<'p> {
             self.events(item, &mut inner);
             self.behaviour(item, None);
             let is_group = inner.groups < GROUPS_MAX && !name.is_empty();
+            inner.folder.clone_from(&name);
             if is_group {
                 inner.groups += 1;
-            } else {
+            } else if !name.is_empty() {
                 inner.path = format!("{}{name} / ", inner.path);
             }
             let within = self.items(item, &inner);
@@ -322,8 +324,8 @@ impl<'p> Making<'p> {
         self.body(request, keeps, &element, &mut made);
         self.auth(request.map("auth"), above.auth, &element, &mut made);
         self.behaviour(item, Some(&mut made));
-        let above_label = above.path.trim_end_matches(" / ").to_owned();
-        self.draft.label(&mut made, &format!("{}{name}", above.path), &above_label);
+        let label = if name.is_empty() { String::new() } else { format!("{}{name}", above.path) };
+        self.draft.label(&mut made, &label, &above.folder);
         self.after(&above.after, &mut answer);
         let label = made.label.as_ref().map_or_else(|| format!("{method} {}", made.path.as_str()), |label| label.as_str().to_owned());
         self.slow(&answer, &label);
@@ -423,7 +425,8 @@ impl<'p> Making<'p> {
                     let value = self.draft.value(name, &value);
                     out += &format!("{}={value}", verbatim(name));
                 }
-                _ => out += &self.text(pair).url_encoded().write(Place::Raw),
+                // a mark in front: it is part of a query
+                _ => out += &self.text(&format!("?{pair}")).url_encoded().write(Place::Raw)[1..],
             }
         }
         out
@@ -497,7 +500,7 @@ impl<'p> Making<'p> {
             Some(value) => self.draft.setting(name, Some(value), ""),
             None => {
                 if self.missing.insert(name.to_owned()) {
-                    let would = format!("been a variable that has no value: give its environment with -E FILE, or --set {}=…", crate::names::name_of(name));
+                    let would = format!("been a value that is not in the collection: give its environment with -E FILE, or --set {}=…", crate::names::name_of(name));
                     self.draft.tell(1, &format!("{{{{{}}}}}", shown(name)), would, true);
                 }
                 self.draft.setting(name, None, "has no value in the collection")

@@ -18,7 +18,10 @@ impl Making<'_> {
         let url = node.text("url").or(node.text("uri")).unwrap_or_default().trim().to_owned();
         let name = node.text("name").unwrap_or_default().to_owned();
         let element = format!("{method} {}", shown(if url.is_empty() { "(no url)" } else { &url }));
-        let Some(path) = self.path(node, &url, &element, state) else {
+        // the query of the URL is not sent where there is `qs`
+        let has_query = node.map("qs").is_some_and(|qs| !qs.entries().is_empty());
+        let sent = if has_query { url.split('?').next().unwrap_or_default() } else { url.as_str() };
+        let Some(path) = self.path(node, sent, &element, state) else {
             node.done();
             return Vec::new();
         };
@@ -252,7 +255,8 @@ impl Making<'_> {
         if let Some(kind) = node.text("contentType") {
             part.insert("type", verbatim(kind));
         }
-        Some(part.into())
+        let plain = part.get("text").filter(|_| part.len() == 1).cloned();
+        Some(plain.unwrap_or_else(|| part.into()))
     }
 }
 

@@ -90,7 +90,8 @@ impl Making<'_> {
         let steps = if engine == "ws" { self.messages(scenario, flow, state) } else { self.steps(flow, state) };
         let has_sent = steps.iter().any(|step| !matches!(step, Step::Think(_)));
         if !has_sent {
-            self.draft.tell(scenario.line, &element, "sent requests, of which none can be sent here", true);
+            let would = "been a kind of user: nothing of it can be sent here, so others come in its place";
+            self.draft.tell(scenario.line, &element, would, true);
             return Vec::new();
         }
         for name in std::mem::take(&mut state.used) {

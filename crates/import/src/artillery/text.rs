@@ -29,9 +29,9 @@ impl Making<'_> {
 
     /// Values that name other variables are written out.
     fn partly_written_out(&self, text: &str) -> String {
-        self.resolved(text, |making, name| {
-            let value = making.values.get(name)?;
-            value.contains("{{").then(|| value.clone())
+        self.resolved(text, |making, name| match name {
+            "$environment" => Some(making.draft.file.environment.unwrap_or("undefined").to_owned()),
+            name => making.values.get(name).filter(|value| value.contains("{{")).cloned(),
         })
     }
 
@@ -91,9 +91,6 @@ impl Making<'_> {
                 return text(ours, true);
             }
             "$testId" => return text("random_text(12)".into(), true),
-            "$environment" => {
-                return text(quoted(self.draft.file.environment.unwrap_or("undefined")), false);
-            }
             "target" => return text(quoted(&format!("{}{}", self.target, self.base)), false),
             "$loopCount" if state.counter.is_some() => {
                 return Some(Hole::new(state.counter.clone().unwrap_or_default(), true));

@@ -69,7 +69,6 @@ impl Answer {
 impl Making<'_> {
     /// Statements that are done before a request.
     pub(super) fn before(&mut self, scripts: &[&Node], answer: &mut Answer) -> Vec<Step> {
-        let mut steps = Vec::new();
         for script in scripts {
             for statement in self.statements(script, answer) {
                 if let Some((name, Some(value))) = self.setter(&statement.text, &answer.locals)
@@ -77,14 +76,14 @@ impl Making<'_> {
                 {
                     let name = self.draft.variable(&name);
                     self.set.insert(name.clone());
-                    let set = Map::from([(name, plain_value(&value, &expression))]);
-                    steps.push(Step::Other(Map::from([("set", set)])));
+                    answer.set.insert(name, plain_value(&value, &expression));
                 } else if !self.is_local(&statement, answer) {
                     self.untold(&statement, answer);
                 }
             }
         }
-        steps
+        let set = std::mem::take(&mut answer.set);
+        if set.is_empty() { Vec::new() } else { vec![Step::Other(Map::from([("set", set)]))] }
     }
 
     /// Statements that are done behind it.
@@ -291,7 +290,7 @@ impl Making<'_> {
                 if let ("property", Some(key)) = (name, with.first().and_then(js_text)) {
                     let below = format!("{path}{}", member(&key));
                     let value = match with.get(1) {
-                        None => Some(Map::from([("exists", true)]).into()),
+                        None => Some(exists().into()),
                         Some(Js::Literal(value)) => scalar(value),
                         Some(_) => None,
                     };
@@ -300,11 +299,13 @@ impl Making<'_> {
                     return true;
                 }
             }
-            (Js::Header(header), _) if !is_not && answer.header.get(header).is_none() => {
+            (Js::Header(header), _)
+                if !is_not && answer.header.get(header).is_none_or(|known| *known == Value::Map(exists())) =>
+            {
                 let test = match (name, text) {
                     (_, Some(text)) if is_equal => Some(Value::from(verbatim(text))),
                     ("include" | "contain", Some(text)) => Some(Map::from([("contains", verbatim(text))]).into()),
-                    ("exist" | "ok", None) => Some(Map::from([("exists", true)]).into()),
+                    ("exist" | "ok", None) => Some(exists().into()),
                     _ => None,
                 };
                 if let Some(test) = test {
@@ -390,7 +391,7 @@ impl Making<'_> {
             }
             ("header", Some([header])) if !is_not => {
                 if answer.header.get(header).is_none() {
-                    answer.header.insert(header.as_str(), Map::from([("exists", true)]));
+                    answer.header.insert(header.as_str(), exists());
                 }
                 true
             }
@@ -464,6 +465,10 @@ impl Making<'_> {
         };
         self.draft.tell(line, &answer.element, would, false);
     }
+}
+
+fn exists() -> Map {
+    Map::from([("exists", true)])
 }
 
 /// How a value is kept.

@@ -94,6 +94,11 @@ fn hostile_collections_are_bounded() {
     let (yaml, told) = made(&collection(&vec![one; 2_100].join(",\n")));
     assert_eq!(yaml.matches("- GET: /a").count(), 2_000);
     assert!(told.iter().all(|one| one.is_request) && told.len() == 100, "{}", told.len());
+    let folder = tempfile::tempdir().unwrap();
+    let large = folder.path().join("large.json");
+    std::fs::File::create(&large).unwrap().set_len(100 << 20).unwrap();
+    let error = crate::plan(&large, &crate::PlanOptions::default(), folder.path()).unwrap_err().to_string();
+    assert!(error.contains("larger than 64 MiB"), "{error}");
     // values that name each other
     let values: Vec<String> = (0..40).map(|at| format!("{{\"key\": \"v{at}\", \"value\": \"{{{{v{0}}}}}{{{{v{0}}}}}\"}}", at + 1)).collect();
     let text = collection("{\"name\": \"r\", \"request\": \"http://127.0.0.1/{{v0}}\"}")
