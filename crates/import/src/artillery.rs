@@ -16,18 +16,16 @@ mod websocket;
 
 use std::collections::{HashMap, HashSet};
 
-use tidemark_scenario::source::{
-    Defaults, Feeder, Map, Scalar, Scenario, Session, System, Value, verbatim,
-};
+use tidemark_scenario::source::{Defaults, Feeder, Map, Scalar, Scenario, Session, System, Value, verbatim};
 use tidemark_scenario::units::Time;
 
 use self::steps::State;
+use crate::Imported;
 use crate::draft::{Draft, seconds};
 use crate::error::ImportError;
 use crate::holes::has_marks;
 use crate::plan::{Plan, shown};
 use crate::tree::{Content, Node};
-use crate::Imported;
 
 /// Most redirects in a row, as Artillery follows.
 const FOLLOW: u64 = 10;
@@ -37,7 +35,14 @@ const TIMEOUT_S: f64 = 10.0;
 const SESSIONS_MAX: usize = 200;
 /// Plugins that only count, show or send figures elsewhere.
 const COUNTING: [&str; 9] = [
-    "expect", "ensure", "metrics-by-endpoint", "publish-metrics", "apdex", "slack", "memory-inspector", "cloudwatch",
+    "expect",
+    "ensure",
+    "metrics-by-endpoint",
+    "publish-metrics",
+    "apdex",
+    "slack",
+    "memory-inspector",
+    "cloudwatch",
     "datadog",
 ];
 
@@ -58,10 +63,12 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let names = all.map(Node::entries).unwrap_or_default();
     let environment = match plan.environment {
         None => None,
-        Some(name) => Some(names.iter().find(|(known, _)| known == name).map(|(_, node)| node).ok_or_else(|| {
-            let known: Vec<&str> = names.iter().map(|(known, _)| known.as_str()).collect();
-            cannot(format!("there is no environment {name:?} in it; it has: {}", known.join(", ")))
-        })?),
+        Some(name) => {
+            Some(names.iter().find(|(known, _)| known == name).map(|(_, node)| node).ok_or_else(|| {
+                let known: Vec<&str> = names.iter().map(|(known, _)| known.as_str()).collect();
+                cannot(format!("there is no environment {name:?} in it; it has: {}", known.join(", ")))
+            })?)
+        }
     };
     for (_, node) in names {
         if environment.is_none_or(|chosen| !std::ptr::eq(chosen, node)) {
@@ -70,14 +77,16 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     }
     let mut making = Making::new(plan, config, environment);
     if making.target.is_empty() {
-        let way_out = if names.is_empty() { String::new() } else { "; give an environment: -E NAME".to_owned() };
+        let way_out =
+            if names.is_empty() { String::new() } else { "; give an environment: -E NAME".to_owned() };
         return Err(cannot(format!("its config has no target{way_out}")));
     }
     let scenario = making.script(&root);
     making.draft.tell_unknown(&root, |keys| {
         let place = keys.iter().position(|key| !["config", "environments"].contains(key)).unwrap_or(0);
         let place = if keys.get(1) == Some(&"environments") { place + 1 } else { place };
-        !(keys.first() == Some(&"config") && !["http", "defaults", "payload", "ws"].contains(keys.get(place).unwrap_or(&"")))
+        !(keys.first() == Some(&"config")
+            && !["http", "defaults", "payload", "ws"].contains(keys.get(place).unwrap_or(&"")))
     });
     making.draft.finished(scenario)
 }
@@ -189,7 +198,9 @@ impl<'n> Making<'n> {
         self.payload();
         let (mut defaults, mut limits, mut system) = (Defaults::default(), Map::new(), System::default());
         // a WebSocket asks for neither
-        if flows.iter().any(|flow| flow.text("engine").unwrap_or("http") == "http") || root.map("before").is_some() {
+        if flows.iter().any(|flow| flow.text("engine").unwrap_or("http") == "http")
+            || root.map("before").is_some()
+        {
             defaults.headers.insert("Accept-Encoding", "gzip, deflate, br");
             defaults.other.insert("follow", FOLLOW);
         }
@@ -212,7 +223,10 @@ impl<'n> Making<'n> {
         let is_single = flows.len() == 1;
         for (at, flow) in flows.iter().enumerate() {
             let wanted = flow.text("name").map(str::trim).filter(|name| !name.is_empty());
-            let wanted = wanted.map_or_else(|| if is_single { "visitor".into() } else { format!("scenario {}", at + 1) }, verbatim);
+            let wanted = wanted.map_or_else(
+                || if is_single { "visitor".into() } else { format!("scenario {}", at + 1) },
+                verbatim,
+            );
             let mut name = wanted.clone();
             let mut number = 1;
             while sessions.iter().any(|(known, _)| *known == name) {
@@ -269,7 +283,9 @@ impl<'n> Making<'n> {
                         continue;
                     };
                     match key.as_str() {
-                        "as" | "loopValue" | "loopElement" => self.assigned.insert(scalar.as_str().to_owned()),
+                        "as" | "loopValue" | "loopElement" => {
+                            self.assigned.insert(scalar.as_str().to_owned())
+                        }
                         "over" => self.lists.insert(scalar.as_str().to_owned()),
                         _ => false,
                     };
@@ -284,8 +300,15 @@ impl<'n> Making<'n> {
             if !COUNTING.contains(&name.as_str()) {
                 let would = "been asked before and behind each request, by code of its own";
                 self.draft.tell(node.line, &format!("plugin {}", shown(name)), would, true);
-            } else if name.starts_with("publish") || ["slack", "cloudwatch", "datadog"].contains(&name.as_str()) {
-                self.draft.tell(node.line, &format!("plugin {}", shown(name)), "sent its figures elsewhere", false);
+            } else if name.starts_with("publish")
+                || ["slack", "cloudwatch", "datadog"].contains(&name.as_str())
+            {
+                self.draft.tell(
+                    node.line,
+                    &format!("plugin {}", shown(name)),
+                    "sent its figures elsewhere",
+                    false,
+                );
             }
             if name != "ensure" {
                 node.done();
@@ -309,7 +332,12 @@ impl<'n> Making<'n> {
         for common in self.both("defaults") {
             headers.extend(common.map("headers"));
             if let Some(think) = common.map("think") {
-                self.draft.tell(think.line, "defaults.think", "drawn pauses at random around their length", false);
+                self.draft.tell(
+                    think.line,
+                    "defaults.think",
+                    "drawn pauses at random around their length",
+                    false,
+                );
                 think.done();
             }
         }
@@ -328,7 +356,12 @@ impl<'n> Making<'n> {
             if let Some(of) = http.map("defaults") {
                 headers.extend(of.map("headers"));
                 if let Some(node) = of.map("think") {
-                    self.draft.tell(node.line, "http.defaults.think", "drawn pauses at random around their length", false);
+                    self.draft.tell(
+                        node.line,
+                        "http.defaults.think",
+                        "drawn pauses at random around their length",
+                        false,
+                    );
                     node.done();
                 }
             }
@@ -344,7 +377,8 @@ impl<'n> Making<'n> {
             }
             let text = self.text(node, text, &mut state);
             let before = name.to_ascii_lowercase();
-            let known = defaults.headers.entries().iter().find(|entry| entry.key.to_ascii_lowercase() == before);
+            let known =
+                defaults.headers.entries().iter().find(|entry| entry.key.to_ascii_lowercase() == before);
             if let Some(known) = known.map(|entry| entry.key.clone()) {
                 defaults.headers.remove(&known);
             }

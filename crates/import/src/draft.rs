@@ -97,7 +97,8 @@ impl<'p> Draft<'p> {
         if has_room {
             (self.requests, self.bytes) = (requests, all);
         } else {
-            let would = format!("been sent: it is beyond {REQUESTS_MAX} requests or {BYTES_MAX} bytes of all");
+            let would =
+                format!("been sent: it is beyond {REQUESTS_MAX} requests or {BYTES_MAX} bytes of all");
             self.tell(line, element, would, true);
         }
         has_room
@@ -131,7 +132,12 @@ impl<'p> Draft<'p> {
         match value {
             Some(value) if is_hidden(theirs, value) => return self.secret(theirs, value),
             None if is_secret_name(theirs) => {
-                return self.settings.secret(format!("secret {theirs}"), theirs, &format!("{theirs}_2"), SECRET);
+                return self.settings.secret(
+                    format!("secret {theirs}"),
+                    theirs,
+                    &format!("{theirs}_2"),
+                    SECRET,
+                );
             }
             _ => {}
         }
@@ -162,7 +168,9 @@ impl<'p> Draft<'p> {
     /// A value as the scenario has it: a setting where it is secret.
     pub(crate) fn value(&mut self, name: &str, text: &Text) -> String {
         match text.literal() {
-            Some(literal) if !literal.is_empty() && (is_hidden(name, literal) || has_secret_in(name, literal)) => {
+            Some(literal)
+                if !literal.is_empty() && (is_hidden(name, literal) || has_secret_in(name, literal)) =>
+            {
                 let literal = literal.to_owned();
                 format!("${{{}}}", self.secret(name, &literal))
             }
@@ -243,7 +251,9 @@ impl<'p> Draft<'p> {
                 let mut chars = of.chars();
                 match (chars.next(), chars.next()) {
                     // in quotes it is a text, whatever its value
-                    (Some(c), None) if !lone.contains(&c) && text.hole_of(c).is_some_and(|hole| !hole.is_text) => {
+                    (Some(c), None)
+                        if !lone.contains(&c) && text.hole_of(c).is_some_and(|hole| !hole.is_text) =>
+                    {
                         let expression = text.hole_of(c).map_or("", |hole| hole.expression.as_str());
                         format!("${{text({expression})}}").into()
                     }

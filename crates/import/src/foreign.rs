@@ -83,7 +83,10 @@ fn plan_of_json(text: &str) -> Option<Tool> {
         at.is_some_and(|at| behind[at..].split('"').next().is_some_and(|url| url.contains("/collection/v2.")))
     };
     if let Some((_, from)) = keys.iter().find(|(key, _)| key == "info") {
-        return (has("item") || keys.len() == 1).then_some(()).filter(|()| is_collection(*from)).map(|()| Tool::Postman);
+        return (has("item") || keys.len() == 1)
+            .then_some(())
+            .filter(|()| is_collection(*from))
+            .map(|()| Tool::Postman);
     }
     (has("config") && has("scenarios")).then_some(Tool::Artillery)
 }
@@ -164,7 +167,12 @@ const TOOLS: &[Kind] = &[
     Kind {
         what: "a file of Postman's (a collection has version 2.1)",
         ends: &[],
-        looks: Looks::Json(&["\"_postman_id\"", "\"_postman_variable_scope\"", "schema.getpostman.com", "schema.postman.com"]),
+        looks: Looks::Json(&[
+            "\"_postman_id\"",
+            "\"_postman_variable_scope\"",
+            "schema.getpostman.com",
+            "schema.postman.com",
+        ]),
         way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`, or export the API as OpenAPI \
                   for `tidemark init`",
     },
@@ -385,7 +393,11 @@ mod tests {
             ("plan", "<jmeterTestPlan>", "a JMeter plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">", "a Tsung plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<a/>", "an XML document"),
-            ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a file of Postman's (a collection has version 2.1)"),
+            (
+                "t.json",
+                "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}",
+                "a file of Postman's (a collection has version 2.1)",
+            ),
             (
                 "t.json",
                 "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": []}",

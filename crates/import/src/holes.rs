@@ -166,9 +166,9 @@ impl Text {
             && !out.is_full()
         {
             // the innermost counts
-            let (more, name) = name.rsplit_once("{{").map_or((String::new(), name), |(more, name)| {
-                (format!("{{{{{more}"), name)
-            });
+            let (more, name) = name
+                .rsplit_once("{{")
+                .map_or((String::new(), name), |(more, name)| (format!("{{{{{more}"), name));
             out.push(before);
             out.push(&more);
             match resolve(name.trim()) {
@@ -207,38 +207,6 @@ impl Text {
                 encoded = "\"<>'";
             }
             if self.hole(c).is_some() || c.is_ascii_graphic() && !encoded.contains(c) {
-                out.push(c);
-            } else {
-                out += &crate::percent::encoded(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-        }
-        self.marked = out;
-        self
-    }
-
-    /// The text with what each hole stands for in its place.
-    pub(crate) fn written_out(&self) -> String {
-        let mut out = String::new();
-        for c in self.marked.chars() {
-            match self.hole(c) {
-                Some(hole) => out += &hole.expression,
-                None => out.push(c),
-            }
-        }
-        out
-    }
-
-    /// The hole that a character stands for.
-    pub(crate) fn hole_of(&self, mark: char) -> Option<&Hole> {
-        self.hole(mark)
-    }
-
-    /// The same with everything percent-encoded that must not stand in a URL; holes stay.
-    pub(crate) fn url_encoded(mut self) -> Text {
-        let mut out = String::new();
-        for c in self.marked.chars() {
-            let is_plain = self.hole(c).is_some() || c.is_ascii_graphic() && !"\"<>^`{}|\\".contains(c);
-            if is_plain {
                 out.push(c);
             } else {
                 out += &crate::percent::encoded(c.encode_utf8(&mut [0; 4]).as_bytes());

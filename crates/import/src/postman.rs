@@ -48,7 +48,8 @@ const FOR_PEOPLE: [&str; 6] = ["id", "uid", "_postman_id", "description", "name"
 /// Where it is no collection, or has nothing that can be driven.
 pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let cannot = |reason: &str| ImportError::new(format!("{}: {reason}", plan.name));
-    let environment = plan.environment.map(|file| crate::read(Path::new(file)).map(|text| (file, text))).transpose()?;
+    let environment =
+        plan.environment.map(|file| crate::read(Path::new(file)).map(|text| (file, text))).transpose()?;
     let texts = std::iter::once(plan.text).chain(environment.iter().map(|(_, text)| text.as_str()));
     if texts.into_iter().any(has_marks) {
         return Err(cannot("it has characters for private use (U+F0000 to U+FFFFF): remove them"));
@@ -140,10 +141,21 @@ impl<'p> Making<'p> {
 
     fn environment(&mut self, root: &Node, file: &str) -> Result<(), ImportError> {
         if root.list("values").is_empty() {
-            return Err(ImportError::new(format!("{file}: this is not an environment of Postman: it has no values")));
+            return Err(ImportError::new(format!(
+                "{file}: this is not an environment of Postman: it has no values"
+            )));
         }
         self.variables(root, "values");
-        root.ignore(&["id", "name", "_postman_variable_scope", "_postman_exported_at", "_postman_exported_using", "timestamp", "synced", "color"]);
+        root.ignore(&[
+            "id",
+            "name",
+            "_postman_variable_scope",
+            "_postman_exported_at",
+            "_postman_exported_using",
+            "timestamp",
+            "synced",
+            "color",
+        ]);
         self.draft.tell_unknown(root, |_| false);
         Ok(())
     }
@@ -152,8 +164,16 @@ impl<'p> Making<'p> {
         let name = root.map("info").and_then(|info| info.text("name")).unwrap_or_default().trim().to_owned();
         root.ignore(&["info", "_postman_id"]);
         self.scan(root);
-        self.system = self.origins.iter().rev().max_by_key(|(_, count)| *count).map(|(one, _)| one.clone())?;
-        let mut above = Above { auth: None, before: Vec::new(), after: Vec::new(), folder: String::new(), path: String::new(), groups: 0 };
+        self.system =
+            self.origins.iter().rev().max_by_key(|(_, count)| *count).map(|(one, _)| one.clone())?;
+        let mut above = Above {
+            auth: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            folder: String::new(),
+            path: String::new(),
+            groups: 0,
+        };
         let mut defaults = Defaults {
             headers: Map::from([("Accept-Encoding", "gzip, deflate, br")]),
             ..Defaults::default()
@@ -248,7 +268,10 @@ impl<'p> Making<'p> {
                 inner.path = format!("{}{name} / ", inner.path);
             }
             let within = self.items(item, &inner);
-            let has_request = |step: &Step| matches!(step, Step::Request(_)) || matches!(step, Step::Other(map) if map.get("group").is_some());
+            let has_request = |step: &Step| {
+                matches!(step, Step::Request(_))
+                    || matches!(step, Step::Other(map) if map.get("group").is_some())
+            };
             if is_group && within.iter().any(has_request) {
                 let group = [("group", Value::from(verbatim(&name))), ("steps", nested(within))];
                 steps.push(Step::Other(Map::from(group)));
@@ -304,7 +327,12 @@ impl<'p> Making<'p> {
         let method = request.text("method").unwrap_or("GET");
         let (raw, bytes) = (raw_url(request), size(request));
         let Some(method) = method_as_sent(method) else {
-            self.draft.tell(request.line, &element, format!("been sent by the method {:?}", shown(method)), true);
+            self.draft.tell(
+                request.line,
+                &element,
+                format!("been sent by the method {:?}", shown(method)),
+                true,
+            );
             request.done();
             return Vec::new();
         };
@@ -327,7 +355,10 @@ impl<'p> Making<'p> {
         let label = if name.is_empty() { String::new() } else { format!("{}{name}", above.path) };
         self.draft.label(&mut made, &label, &above.folder);
         self.after(&above.after, &mut answer);
-        let label = made.label.as_ref().map_or_else(|| format!("{method} {}", made.path.as_str()), |label| label.as_str().to_owned());
+        let label = made
+            .label
+            .as_ref()
+            .map_or_else(|| format!("{method} {}", made.path.as_str()), |label| label.as_str().to_owned());
         self.slow(&answer, &label);
         made.extract = std::mem::take(&mut answer.extract);
         made.check = answer.checks();
@@ -350,7 +381,9 @@ impl<'p> Making<'p> {
                 Some((at, name.len() + 4, value.clone()))
             });
             match known {
-                Some((at, length, value)) if url.get(at..at + length).is_some() && value.len() < VALUE_BYTES_MAX => {
+                Some((at, length, value))
+                    if url.get(at..at + length).is_some() && value.len() < VALUE_BYTES_MAX =>
+                {
                     url.replace_range(at..at + length, &value);
                 }
                 _ => break,
@@ -363,7 +396,11 @@ impl<'p> Making<'p> {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let whole = format!("{scheme}://{host}");
         match url::Url::parse(&whole) {
-            Ok(parsed) if parsed.has_host() && ["http", "https"].contains(&parsed.scheme()) && !whole.contains("{{") => {
+            Ok(parsed)
+                if parsed.has_host()
+                    && ["http", "https"].contains(&parsed.scheme())
+                    && !whole.contains("{{") =>
+            {
                 (whole, path)
             }
             _ => (format!("?{}", host.trim()), path),
@@ -377,7 +414,10 @@ impl<'p> Making<'p> {
         let name = if name.is_empty() { "url" } else { name }.to_owned();
         let setting = format!("{}_url", crate::names::name_of(&name).trim_end_matches("_url"));
         if self.missing.insert(format!("url {name}")) {
-            let would = format!("gone to {:?}, which has no value: give its environment with -E FILE, or --set {setting}=URL", shown(host));
+            let would = format!(
+                "gone to {:?}, which has no value: give its environment with -E FILE, or --set {setting}=URL",
+                shown(host)
+            );
             self.draft.tell(1, "collection", would, true);
         }
         let comment = "where the requests go";
@@ -413,7 +453,8 @@ impl<'p> Making<'p> {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let segments = path.split('/').map(|segment| {
             let name = segment.strip_prefix(':').filter(|name| !name.is_empty());
-            name.and_then(|name| own.get(name)).map_or_else(|| segment.to_owned(), |value| percent_path(value))
+            name.and_then(|name| own.get(name))
+                .map_or_else(|| segment.to_owned(), |value| percent_path(value))
         });
         let path = segments.collect::<Vec<_>>().join("/");
         let mut out = self.text(&path).url_encoded().write(Place::Path);
@@ -442,7 +483,8 @@ impl<'p> Making<'p> {
         }
         for node in request.list("header") {
             node.ignore(&["description", "type", "name", "warning", "uuid"]);
-            let (name, value) = (node.text("key").unwrap_or_default(), node.text("value").unwrap_or_default());
+            let (name, value) =
+                (node.text("key").unwrap_or_default(), node.text("value").unwrap_or_default());
             if node.is_true("disabled") || name.is_empty() && value.is_empty() {
                 continue;
             }
@@ -454,7 +496,11 @@ impl<'p> Making<'p> {
     /// A text with its variables.
     fn text(&mut self, text: &str) -> Text {
         let written = self.written_out(text);
-        Text::of_braces(&written, &mut |name| Some(self.hole(name)))
+        let text = Text::of_braces(&written, &mut |name| Some(self.hole(name)));
+        if text.is_full() {
+            self.draft.tell(1, "text", "replaced more variables than a text may have here", true);
+        }
+        text
     }
 
     /// A text in which values that name other variables are written out.
@@ -500,7 +546,10 @@ impl<'p> Making<'p> {
             Some(value) => self.draft.setting(name, Some(value), ""),
             None => {
                 if self.missing.insert(name.to_owned()) {
-                    let would = format!("been a value that is not in the collection: give its environment with -E FILE, or --set {}=…", crate::names::name_of(name));
+                    let would = format!(
+                        "been a value that is not in the collection: give its environment with -E FILE, or --set {}=…",
+                        crate::names::name_of(name)
+                    );
                     self.draft.tell(1, &format!("{{{{{}}}}}", shown(name)), would, true);
                 }
                 self.draft.setting(name, None, "has no value in the collection")

@@ -316,7 +316,9 @@ impl<'t> Reader<'t> {
         if !literal.contains('\\') {
             return Ok(Cow::Borrowed(&literal[1..literal.len() - 1]));
         }
-        serde_json::from_str(literal).map(Cow::Owned).map_err(|error| format!("a text cannot be read: {error}"))
+        serde_json::from_str(literal)
+            .map(Cow::Owned)
+            .map_err(|error| format!("a text cannot be read: {error}"))
     }
 }
 

@@ -227,7 +227,8 @@ fn plans_send_what_jmeter_was_seen_to_send() {
 #[test]
 fn collections_and_scripts_send_what_their_tools_were_seen_to_send() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-    for (tool, file, beside) in [("postman", "sent.json", "note.txt"), ("artillery", "sent.yml", "users.csv")] {
+    for (tool, file, beside) in [("postman", "sent.json", "note.txt"), ("artillery", "sent.yml", "users.csv")]
+    {
         let folder = tempfile::tempdir().unwrap();
         let (port, came) = answering();
         let text = fs::read_to_string(tests.join(tool).join(file)).unwrap();
@@ -237,7 +238,8 @@ fn collections_and_scripts_send_what_their_tools_were_seen_to_send() {
         let done = run(folder.path(), &["run", file, "--once"]);
         assert_eq!(code(&done), 0, "{tool}: {}{}", stdout(&done), stderr(&done));
         let sent = fs::read_to_string(tests.join(tool).join("sent.sent")).unwrap();
-        let sent: Vec<Value> = sent.lines().map(|line| as_meant(&serde_json::from_str(line).unwrap())).collect();
+        let sent: Vec<Value> =
+            sent.lines().map(|line| as_meant(&serde_json::from_str(line).unwrap())).collect();
         let came: Vec<Value> = came.lock().unwrap().iter().map(as_meant).collect();
         for (at, (one, other)) in came.iter().zip(&sent).enumerate() {
             assert_eq!(one, other, "{tool}: request {}", at + 1);

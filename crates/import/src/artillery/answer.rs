@@ -87,7 +87,9 @@ impl Making<'_> {
                 return self.untaken(node, element, &name, &path);
             };
             match (is_all, is_definite(&path)) {
-                (true, is_definite) => source.insert("all", if is_definite { format!("{path}[*]") } else { path }),
+                (true, is_definite) => {
+                    source.insert("all", if is_definite { format!("{path}[*]") } else { path })
+                }
                 (false, true) => source.insert("json", path),
                 (false, false) => {
                     // of several Artillery draws one
@@ -105,7 +107,8 @@ impl Making<'_> {
         } else if let Some(header) = node.text("header") {
             source.insert("header", verbatim(header));
         } else if let Some(pattern) = node.text("regexp") {
-            let flags: String = node.text("flags").unwrap_or_default().chars().filter(|c| "ims".contains(*c)).collect();
+            let flags: String =
+                node.text("flags").unwrap_or_default().chars().filter(|c| "ims".contains(*c)).collect();
             let pattern = if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}){pattern}") };
             let group = node.number("group").unwrap_or(0.0) as usize;
             let known = regex::Regex::new(&pattern).ok().filter(|regex| group < regex.captures_len());
@@ -144,22 +147,27 @@ impl Making<'_> {
         let value = node.get("value");
         let path = node.text("json").map(str::to_owned);
         node.ignore(&["strict"]);
-        let done = match (path.as_deref().and_then(json_path), node.text("regexp"), node.text("header"), value) {
-            (Some(path), None, None, Some(value)) if is_definite(&path) && answer.json.get(&path).is_none() => {
-                let value = self.value_of(value, state);
-                value.map(|value| answer.json.insert(path, value))
-            }
-            (None, Some(pattern), None, None) if answer.body.is_none() && regex::Regex::new(pattern).is_ok() => {
-                answer.body = Some(Map::from([("matches", verbatim(pattern))]).into());
-                Some(())
-            }
-            (None, None, Some(header), Some(value)) => {
-                let value = self.scalar_text(value, state).write(Place::Raw);
-                answer.header.insert(verbatim(header), value);
-                Some(())
-            }
-            _ => None,
-        };
+        let done =
+            match (path.as_deref().and_then(json_path), node.text("regexp"), node.text("header"), value) {
+                (Some(path), None, None, Some(value))
+                    if is_definite(&path) && answer.json.get(&path).is_none() =>
+                {
+                    let value = self.value_of(value, state);
+                    value.map(|value| answer.json.insert(path, value))
+                }
+                (None, Some(pattern), None, None)
+                    if answer.body.is_none() && regex::Regex::new(pattern).is_ok() =>
+                {
+                    answer.body = Some(Map::from([("matches", verbatim(pattern))]).into());
+                    Some(())
+                }
+                (None, None, Some(header), Some(value)) => {
+                    let value = self.scalar_text(value, state).write(Place::Raw);
+                    answer.header.insert(verbatim(header), value);
+                    Some(())
+                }
+                _ => None,
+            };
         if done.is_none() {
             self.draft.tell(node.line, element, "ended the session where the answer does not match", false);
             node.done();
@@ -178,7 +186,9 @@ impl Making<'_> {
     /// A check of the plugin `expect`; none where it has no counterpart.
     fn expected(&mut self, name: &str, node: &Node, answer: &mut Answer, state: &mut State) -> Option<()> {
         let one = |key: &str, value: Value| Value::Map(Map::from([(key, value)]));
-        let text = |making: &mut Self, node: &Node, state: &mut State| Some(making.text(node, node.as_str()?, state));
+        let text = |making: &mut Self, node: &Node, state: &mut State| {
+            Some(making.text(node, node.as_str()?, state))
+        };
         match name {
             "statusCode" if answer.status.is_none() => {
                 let all: Vec<Value> = node.one_or_many().iter().map(status).collect::<Option<_>>()?;
@@ -189,7 +199,11 @@ impl Making<'_> {
             }
             "notStatusCode" => {
                 let ours = self.draft.variable("answer status");
-                let all: Vec<String> = node.one_or_many().iter().map(|one| Some(status(one)?.as_str()?.to_owned())).collect::<Option<_>>()?;
+                let all: Vec<String> = node
+                    .one_or_many()
+                    .iter()
+                    .map(|one| Some(status(one)?.as_str()?.to_owned()))
+                    .collect::<Option<_>>()?;
                 answer.extract.insert(ours.as_str(), "status");
                 let all: Vec<String> = all.iter().map(|one| format!("{ours} != {one}")).collect();
                 answer.that.push(all.join(" and "));
@@ -211,16 +225,25 @@ impl Making<'_> {
             }
             "hasProperty" | "notHasProperty" => {
                 let path = json_path(&format!("$.{}", node.as_str()?))?;
-                let test = if name == "hasProperty" { one("exists", true.into()) } else { one("absent", true.into()) };
+                let test = if name == "hasProperty" {
+                    one("exists", true.into())
+                } else {
+                    one("absent", true.into())
+                };
                 if answer.json.get(&path).is_some() {
                     return None;
                 }
                 answer.json.insert(path, test);
             }
             "equals" => {
-                let all: Vec<String> = node.items().iter().map(|item| Some(text(self, item, state)?.expression())).collect::<Option<_>>()?;
+                let all: Vec<String> = node
+                    .items()
+                    .iter()
+                    .map(|item| Some(text(self, item, state)?.expression()))
+                    .collect::<Option<_>>()?;
                 let [first, rest @ ..] = all.as_slice() else { return None };
-                let all: Vec<String> = rest.iter().map(|other| format!("text({first}) == text({other})")).collect();
+                let all: Vec<String> =
+                    rest.iter().map(|other| format!("text({first}) == text({other})")).collect();
                 answer.that.push(all.join(" and "));
                 if rest.is_empty() {
                     answer.that.pop();

@@ -49,7 +49,12 @@ impl Making<'_> {
     }
 
     fn unmet(&mut self, node: &Node, what: &str) {
-        self.draft.tell(node.line, &format!("ensure {}", shown(what)), "decided by it whether the test has passed", false);
+        self.draft.tell(
+            node.line,
+            &format!("ensure {}", shown(what)),
+            "decided by it whether the test has passed",
+            false,
+        );
         node.done();
     }
 
@@ -90,6 +95,7 @@ fn objective(metric: &str, sign: &str, number: f64) -> Option<String> {
     }
     let figure = metric.strip_prefix("http.response_time.")?;
     let (_, ours) = FIGURES.iter().find(|(theirs, _)| *theirs == figure)?;
-    let time = tidemark_scenario::source::Scalar::from(Time(std::time::Duration::from_secs_f64(number / 1_000.0)));
+    let time =
+        tidemark_scenario::source::Scalar::from(Time(std::time::Duration::from_secs_f64(number / 1_000.0)));
     (!ours.is_empty() && sign == "<" && number < 1e9).then(|| format!("{ours} < {}", time.as_str()))
 }

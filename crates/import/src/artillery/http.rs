@@ -27,7 +27,12 @@ impl Making<'_> {
         };
         let bytes = size(node);
         if bytes > REQUEST_BYTES_MAX {
-            self.draft.tell(node.line, &element, format!("been sent: it is larger than {REQUEST_BYTES_MAX} bytes"), true);
+            self.draft.tell(
+                node.line,
+                &element,
+                format!("been sent: it is larger than {REQUEST_BYTES_MAX} bytes"),
+                true,
+            );
             node.done();
             return Vec::new();
         }
@@ -58,7 +63,8 @@ impl Making<'_> {
                 }
                 _ => password.write(Place::Raw),
             };
-            made.other.insert("auth", Map::from([("basic", Map::from([("user", user), ("password", password)]))]));
+            made.other
+                .insert("auth", Map::from([("basic", Map::from([("user", user), ("password", password)]))]));
         }
         match (node.text("followRedirect"), node.text("gzip")) {
             (Some("false"), _) => made.other.insert("follow", 0u64),
@@ -97,7 +103,8 @@ impl Making<'_> {
         if let Some(condition) = node.text("ifTrue") {
             match self.condition(condition, state) {
                 Some(expression) => {
-                    let when = [("when", Value::from(format!("${{{expression}}}"))), ("steps", nested(steps))];
+                    let when =
+                        [("when", Value::from(format!("${{{expression}}}"))), ("steps", nested(steps))];
                     steps = vec![Step::Other(Map::from(when))];
                 }
                 None => {
@@ -132,7 +139,13 @@ impl Making<'_> {
     }
 
     /// The path, with its host where that is not the system; none where it is not known.
-    pub(super) fn path(&mut self, node: &Node, url: &str, element: &str, state: &mut State) -> Option<String> {
+    pub(super) fn path(
+        &mut self,
+        node: &Node,
+        url: &str,
+        element: &str,
+        state: &mut State,
+    ) -> Option<String> {
         // what stands in front of the path must be known
         let mut url = url.to_owned();
         while let Some((name, behind)) = url.strip_prefix("{{").and_then(|url| url.split_once("}}")) {
@@ -154,7 +167,8 @@ impl Making<'_> {
             _ => (None, url),
         };
         let is_system = origin.as_deref().is_none_or(|origin| origin == self.target);
-        let is_known = origin.as_deref().is_none_or(|origin| !origin.contains("{{") && url::Url::parse(origin).is_ok());
+        let is_known =
+            origin.as_deref().is_none_or(|origin| !origin.contains("{{") && url::Url::parse(origin).is_ok());
         if !is_known || rest.is_empty() && origin.is_none() {
             let would = "been sent to a URL that is not known before the load";
             self.draft.tell(node.line, element, would, true);
@@ -169,7 +183,11 @@ impl Making<'_> {
             // a path that an answer gave
             return Some(format!("${{{}}}", hole.expression));
         }
-        let slash = if text.marked.starts_with('/') || is_whole && origin.is_empty() && base.is_empty() { "" } else { "/" };
+        let slash = if text.marked.starts_with('/') || is_whole && origin.is_empty() && base.is_empty() {
+            ""
+        } else {
+            "/"
+        };
         let (path, query) = text.marked.split_once('?').unwrap_or((text.marked.as_str(), ""));
         let mut out = format!("{origin}{base}{slash}{}", text.write_part(path, Place::Path));
         for (at, pair) in query.split('&').enumerate().filter(|_| !query.is_empty()) {
@@ -221,13 +239,16 @@ impl Making<'_> {
             made.body = Some(match text.literal().filter(|_| masked != out) {
                 Some(literal) => {
                     let setting = self.draft.secret("body", literal);
-                    let would = format!("sent a text with a secret in it: the setting {setting} stands for all of it");
+                    let would = format!(
+                        "sent a text with a secret in it: the setting {setting} stands for all of it"
+                    );
                     self.draft.tell(node.line, element, would, false);
                     format!("${{{setting}}}").into()
                 }
                 None => out.into(),
             });
-            let has_type = made.headers.entries().iter().any(|entry| entry.key.eq_ignore_ascii_case("content-type"));
+            let has_type =
+                made.headers.entries().iter().any(|entry| entry.key.eq_ignore_ascii_case("content-type"));
             if !has_type {
                 made.headers.insert("Content-Type", Value::List(Vec::new()));
             }
@@ -262,8 +283,11 @@ impl Making<'_> {
 
 /// Takes a header away that is written anyway; only one of this value if there is one.
 fn remove(headers: &mut Map, name: &str, value: Option<&str>) {
-    let is_it = |key: &str, of: &Value| key.eq_ignore_ascii_case(name) && value.is_none_or(|value| of.as_str() == Some(value));
-    let known = headers.entries().iter().find(|entry| is_it(&entry.key, &entry.value)).map(|entry| entry.key.clone());
+    let is_it = |key: &str, of: &Value| {
+        key.eq_ignore_ascii_case(name) && value.is_none_or(|value| of.as_str() == Some(value))
+    };
+    let known =
+        headers.entries().iter().find(|entry| is_it(&entry.key, &entry.value)).map(|entry| entry.key.clone());
     if let Some(known) = known {
         headers.remove(&known);
     }

@@ -41,7 +41,10 @@ impl Making<'_> {
             let unique = name.map(|name| {
                 let mut one = name.clone();
                 let mut number = 1;
-                while phases.iter().any(|phase| phase.name.as_ref().is_some_and(|known| known.as_str() == one)) {
+                while phases
+                    .iter()
+                    .any(|phase| phase.name.as_ref().is_some_and(|known| known.as_str() == one))
+                {
                     number += 1;
                     one = format!("{name} ({number})");
                 }
@@ -60,7 +63,8 @@ impl Making<'_> {
             limits.insert("in flight", bound);
             limits.insert("at limit", "drop");
             if most.len() < all.len() || most.iter().any(|(_, other)| *other != bound) {
-                let would = format!("bounded the users of this phase only: here all phases have at most {bound}");
+                let would =
+                    format!("bounded the users of this phase only: here all phases have at most {bound}");
                 self.draft.tell(line, "phase maxVusers", would, false);
             }
         }
@@ -82,7 +86,10 @@ impl Making<'_> {
             });
         }
         match phases.as_mut_slice() {
-            [only] if only.name.is_none() && !only.rate.as_ref().and_then(Value::as_str).unwrap_or_default().contains(" to ") => {
+            [only]
+                if only.name.is_none()
+                    && !only.rate.as_ref().and_then(Value::as_str).unwrap_or_default().contains(" to ") =>
+            {
                 Load { rate: only.rate.take(), hold: only.duration.take(), ..Load::default() }
             }
             _ => Load { phases, ..Load::default() },
@@ -94,7 +101,8 @@ impl Making<'_> {
         let of = |key: &str, making: &mut Self| {
             let text = node.text(key)?;
             let text = making.written_out(text);
-            let number = if ["duration", "pause"].contains(&key) { seconds(&text) } else { text.trim().parse().ok() };
+            let number =
+                if ["duration", "pause"].contains(&key) { seconds(&text) } else { text.trim().parse().ok() };
             let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
             if number.is_none() {
                 let would = format!("been a phase: {key} {:?} cannot be read", shown(&text));

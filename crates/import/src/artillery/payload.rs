@@ -16,8 +16,11 @@ impl Making<'_> {
         for node in all {
             let file = self.written_out(node.text("path").unwrap_or_default());
             let element = format!("payload {}", shown(&file));
-            let fields: Vec<String> =
-                node.list("fields").iter().filter_map(|field| Some(field.as_str()?.trim().to_owned())).collect();
+            let fields: Vec<String> = node
+                .list("fields")
+                .iter()
+                .filter_map(|field| Some(field.as_str()?.trim().to_owned()))
+                .collect();
             node.ignore(&["cast", "skipEmptyLines"]);
             let is_cast = node.text("cast") != Some("false");
             let order = node.text("order").unwrap_or("random").to_owned();
@@ -95,11 +98,15 @@ impl Making<'_> {
             ..Feeder::default()
         };
         if skips && header != first {
-            let would = format!("passed over the first line of the file: change it to {:?}", shown(&header.join(&mark.to_string())));
+            let would = format!(
+                "passed over the first line of the file: change it to {:?}",
+                shown(&header.join(&mark.to_string()))
+            );
             self.draft.tell(node.line, element, would, true);
         }
         if !skips || header != first {
-            made.other.insert("header", Value::List(header.iter().map(|name| name.as_str().into()).collect()));
+            made.other
+                .insert("header", Value::List(header.iter().map(|name| name.as_str().into()).collect()));
         }
         if mark != ',' {
             made.other.insert("delimiter", if mark == '\t' { "tab".to_owned() } else { mark.to_string() });

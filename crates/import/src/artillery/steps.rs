@@ -87,7 +87,8 @@ impl Making<'_> {
             }
         }
         let flow = scenario.list("flow");
-        let steps = if engine == "ws" { self.messages(scenario, flow, state) } else { self.steps(flow, state) };
+        let steps =
+            if engine == "ws" { self.messages(scenario, flow, state) } else { self.steps(flow, state) };
         let has_sent = steps.iter().any(|step| !matches!(step, Step::Think(_)));
         if !has_sent {
             let would = "been a kind of user: nothing of it can be sent here, so others come in its place";
@@ -136,7 +137,12 @@ impl Making<'_> {
             Content::Map(entries) => entries.iter().map(|(key, _)| key.as_str()).collect(),
             _ => node.as_str().into_iter().collect(),
         };
-        self.draft.tell(node.line, &format!("step {}", shown(&keys.join(", "))), "done a step that is not known here", true);
+        self.draft.tell(
+            node.line,
+            &format!("step {}", shown(&keys.join(", "))),
+            "done a step that is not known here",
+            true,
+        );
         node.done();
         Vec::new()
     }
@@ -156,7 +162,12 @@ impl Making<'_> {
             return Some(self.looped(node, state, inner));
         }
         if let Some(log) = node.get("log") {
-            self.draft.tell(log.line, "log", format!("printed {:?}", shown(log.as_str().unwrap_or_default())), false);
+            self.draft.tell(
+                log.line,
+                "log",
+                format!("printed {:?}", shown(log.as_str().unwrap_or_default())),
+                false,
+            );
             log.done();
             return Some(Vec::new());
         }
@@ -166,7 +177,12 @@ impl Making<'_> {
             return Some(Vec::new());
         }
         if let Some(parallel) = node.get("parallel") {
-            self.draft.tell(parallel.line, "parallel", "sent its requests at once: here one after the other", false);
+            self.draft.tell(
+                parallel.line,
+                "parallel",
+                "sent its requests at once: here one after the other",
+                false,
+            );
             let flow = parallel.items();
             node.ignore(&["limit"]);
             return Some(inner(self, flow, state));
@@ -259,7 +275,12 @@ impl Making<'_> {
                 }
             };
             let Some(times_of) = times_of else {
-                self.draft.tell(node.line, element, format!("repeated its steps {:?} times", shown(&text)), true);
+                self.draft.tell(
+                    node.line,
+                    element,
+                    format!("repeated its steps {:?} times", shown(&text)),
+                    true,
+                );
                 node.done();
                 return Vec::new();
             };
@@ -300,7 +321,8 @@ impl Making<'_> {
             return is_captured.then_some(Listed::Variable(ours));
         }
         let texts: Vec<&str> = over.items().iter().map(Node::as_str).collect::<Option<_>>()?;
-        let mark = [",", "|", ";", "~"].into_iter().find(|mark| !texts.iter().any(|text| text.contains(mark)))?;
+        let mark =
+            [",", "|", ";", "~"].into_iter().find(|mark| !texts.iter().any(|text| text.contains(mark)))?;
         if texts.is_empty() || texts.iter().any(|text| text.contains("{{")) {
             return None;
         }

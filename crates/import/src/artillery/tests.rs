@@ -19,7 +19,9 @@ fn read(name: &str, text: &str, environment: Option<&str>) -> Result<Imported, I
 /// The scenario, in which the checker finds no mistake, and what was told.
 fn made(text: &str) -> (String, Vec<LeftOut>) {
     let imported = read("a.yml", text, None).unwrap_or_else(|error| panic!("{error}"));
-    let yaml = imported.checked_in(&folder()).unwrap_or_else(|error| panic!("{error}\n{}", imported.scenario.to_yaml()));
+    let yaml = imported
+        .checked_in(&folder())
+        .unwrap_or_else(|error| panic!("{error}\n{}", imported.scenario.to_yaml()));
     (yaml, imported.left_out)
 }
 
@@ -44,7 +46,9 @@ fn an_environment_has_a_name_of_the_script() {
     let text = std::fs::read_to_string(folder().join("environments.json")).unwrap();
     let made = read("a.json", &text, Some("staging")).unwrap();
     let yaml = made.checked_in(&folder()).unwrap();
-    for says in ["url: https://staging.example\n", "insecure: true", "rate: 10/s to 100/s", "- GET: /base/of/common/"] {
+    for says in
+        ["url: https://staging.example\n", "insecure: true", "rate: 10/s to 100/s", "- GET: /base/of/common/"]
+    {
         assert!(yaml.contains(says), "{says}: {yaml}");
     }
     let error = |environment| read("a.json", &text, environment).unwrap_err().to_string();
@@ -63,9 +67,13 @@ fn hostile_scripts_are_bounded() {
     assert!(told(&"x".repeat(5 << 20)).contains("4 MiB"));
     assert!(told("config: {target: http://h}\nscenarios: []\n").contains("nothing of it can be driven here"));
     let loops = format!("{}get: {{url: /a}}{}", "{loop: [{".repeat(20), "}], count: 2}".repeat(20));
-    let text = format!("config: {{target: http://h, phases: [{{duration: 1, arrivalRate: 1}}]}}\nscenarios: [{{flow: [{{get: {{url: /b}}}}, {loops}]}}]\n");
+    let text = format!(
+        "config: {{target: http://h, phases: [{{duration: 1, arrivalRate: 1}}]}}\nscenarios: [{{flow: [{{get: {{url: /b}}}}, {loops}]}}]\n"
+    );
     match read("a.yml", &text, None) {
-        Ok(made) => assert!(made.left_out.iter().any(|one| one.would.contains("loops deep") && one.is_request)),
+        Ok(made) => {
+            assert!(made.left_out.iter().any(|one| one.would.contains("loops deep") && one.is_request))
+        }
         Err(error) => assert!(error.to_string().contains("deep"), "{error}"),
     }
 }

@@ -24,7 +24,11 @@ impl Making<'_> {
     /// A text with its variables.
     pub(super) fn text(&mut self, node: &Node, text: &str, state: &mut State) -> Text {
         let text = if text.contains("{{") { self.partly_written_out(text) } else { text.to_owned() };
-        Text::of_braces(&text, &mut |name| self.hole(node, name, state))
+        let text = Text::of_braces(&text, &mut |name| self.hole(node, name, state));
+        if text.is_full() {
+            self.draft.tell(node.line, "text", "replaced more variables than a text may have here", true);
+        }
+        text
     }
 
     /// Values that name other variables are written out.
@@ -47,7 +51,8 @@ impl Making<'_> {
     fn resolved(&self, text: &str, of: impl Fn(&Self, &str) -> Option<String>) -> String {
         let mut out = text.to_owned();
         for _ in 0..NESTED_MAX {
-            let next = Text::of_braces(&out, &mut |name| Some(Hole::new(of(self, name)?, false))).written_out();
+            let next =
+                Text::of_braces(&out, &mut |name| Some(Hole::new(of(self, name)?, false))).written_out();
             if next == out || next.len() > VALUE_BYTES_MAX {
                 break;
             }
@@ -59,9 +64,11 @@ impl Making<'_> {
     fn hole(&mut self, node: &Node, name: &str, state: &mut State) -> Option<Hole> {
         // `{{{ name }}}`
         let name = name.trim_matches(['{', '}']).trim();
-        let text = |expression: String, is_plain| Some(Hole { is_text: true, ..Hole::new(expression, is_plain) });
+        let text =
+            |expression: String, is_plain| Some(Hole { is_text: true, ..Hole::new(expression, is_plain) });
         if let Some((function, inner)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
-            let numbers: Vec<Option<i64>> = inner.split(',').map(|number| number.trim().parse().ok()).collect();
+            let numbers: Vec<Option<i64>> =
+                inner.split(',').map(|number| number.trim().parse().ok()).collect();
             match (function.trim(), numbers.as_slice()) {
                 ("$randomNumber", [Some(low), Some(high)]) => {
                     return Some(Hole::new(format!("random({}, {})", low.min(high), low.max(high)), true));
@@ -81,7 +88,12 @@ impl Making<'_> {
         if let Some(variable) = environment {
             // only those that are there for it can be asked for
             let comment = "from the environment of Artillery: set this variable, or give --set";
-            let setting = self.draft.settings.secret(format!("environment {variable}"), variable, &format!("{variable}_value"), comment);
+            let setting = self.draft.settings.secret(
+                format!("environment {variable}"),
+                variable,
+                &format!("{variable}_value"),
+                comment,
+            );
             return Some(Hole::new(setting, false));
         }
         match name {
@@ -110,14 +122,20 @@ impl Making<'_> {
     /// What a variable of the script stands for.
     pub(super) fn variable(&mut self, name: &str, state: &mut State) -> Option<Hole> {
         let payload = self.payloads.iter().position(|payload| {
-            self.draft.known_variable(name).is_some_and(|ours| payload.fields.iter().any(|(field, _)| *field == ours))
+            self.draft
+                .known_variable(name)
+                .is_some_and(|ours| payload.fields.iter().any(|(field, _)| *field == ours))
         });
         if let Some(at) = payload {
             let ours = self.draft.variable(name);
             state.take(&self.payloads[at].feeder);
             let is_number = self.payloads[at].fields.iter().any(|(field, number)| *field == ours && *number);
             let hole = Hole { is_text: !is_number, ..Hole::new(ours.clone(), false) };
-            return Some(if is_number { hole.with_type(format!("default(number({ours}), {ours})")) } else { hole });
+            return Some(if is_number {
+                hole.with_type(format!("default(number({ours}), {ours})"))
+            } else {
+                hole
+            });
         }
         if let Some(values) = self.drawn.get(name).cloned() {
             let ours = self.draft.variable(name);
@@ -132,8 +150,15 @@ impl Making<'_> {
             } else {
                 let feeder = format!("{ours}_values");
                 if !self.feeders.iter().any(|(known, _)| *known == feeder) {
-                    let values = values.iter().map(|value| verbatim(value.as_str().unwrap_or_default()).into()).collect();
-                    let made = tidemark_scenario::source::Feeder { values, order: Some("random".into()), ..Default::default() };
+                    let values = values
+                        .iter()
+                        .map(|value| verbatim(value.as_str().unwrap_or_default()).into())
+                        .collect();
+                    let made = tidemark_scenario::source::Feeder {
+                        values,
+                        order: Some("random".into()),
+                        ..Default::default()
+                    };
                     self.feeders.push((feeder.clone(), made));
                 }
                 format!("${{next({feeder})}}")
@@ -160,7 +185,9 @@ impl Making<'_> {
     /// A structure with templates in it, as source.
     pub(super) fn tree(&mut self, node: &Node, name: &str, state: &mut State) -> Value {
         match &node.content {
-            Content::List(_) => node.items().iter().map(|item| self.tree(item, name, state)).collect::<Vec<_>>().into(),
+            Content::List(_) => {
+                node.items().iter().map(|item| self.tree(item, name, state)).collect::<Vec<_>>().into()
+            }
             Content::Map(_) => {
                 let mut map = Map::new();
                 for (key, value) in node.entries() {
@@ -175,7 +202,9 @@ impl Making<'_> {
                 let text = self.text(node, scalar.as_str(), state);
                 match text.only_hole() {
                     // what a function gives is a text; a variable keeps its type
-                    Some(hole) if is_call && !hole.is_text => format!("${{text({})}}", hole.expression).into(),
+                    Some(hole) if is_call && !hole.is_text => {
+                        format!("${{text({})}}", hole.expression).into()
+                    }
                     Some(hole) => format!("${{{}}}", hole.typed()).into(),
                     None => self.draft.value(name, &text).into(),
                 }
@@ -185,7 +214,10 @@ impl Making<'_> {
 
     /// A condition of `ifTrue` as an expression; none where it is none that is known.
     pub(super) fn condition(&mut self, text: &str, state: &mut State) -> Option<String> {
-        let token = regex::Regex::new(r#"^\s*("(?:[^"\\]|\\.)*"|[A-Za-z_$][A-Za-z0-9_.$]*|\d+(?:\.\d+)?|==|!=|<=|>=|[<>=()+*/-])"#).ok()?;
+        let token = regex::Regex::new(
+            r#"^\s*("(?:[^"\\]|\\.)*"|[A-Za-z_$][A-Za-z0-9_.$]*|\d+(?:\.\d+)?|==|!=|<=|>=|[<>=()+*/-])"#,
+        )
+        .ok()?;
         let (mut out, mut plain, mut rest) = (Vec::new(), Vec::new(), text.trim_end());
         while !rest.is_empty() {
             let found = token.captures(rest)?;
@@ -219,7 +251,10 @@ impl Making<'_> {
 
 /// Whether a text is a condition of the language, whose only variable is `x`.
 fn is_condition(text: &str) -> bool {
-    let when = Map::from([("when", Value::from(format!("${{{text}}}"))), ("steps", nested(vec![Request::new(Method::Get, "/").into()]))]);
+    let when = Map::from([
+        ("when", Value::from(format!("${{{text}}}"))),
+        ("steps", nested(vec![Request::new(Method::Get, "/").into()])),
+    ]);
     let set = Map::from([("set", Map::from([("x", "${random(1, 2)}")]))]);
     let steps = vec![Step::Other(set), Step::Other(when)];
     let whole = Scenario {
@@ -228,6 +263,7 @@ fn is_condition(text: &str) -> bool {
         load: Some(Load { users: Some(1u64.into()), hold: Some("1s".into()), ..Load::default() }),
         ..Scenario::default()
     };
-    let (_, mistakes) = tidemark_scenario::check_text("condition.yaml", &whole.to_yaml(), Path::new("."), &[]);
+    let (_, mistakes) =
+        tidemark_scenario::check_text("condition.yaml", &whole.to_yaml(), Path::new("."), &[]);
     !mistakes.has_errors()
 }

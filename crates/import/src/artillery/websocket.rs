@@ -38,7 +38,10 @@ impl Making<'_> {
         }
         let path = self.path(place, &url, "connect", state)?;
         // what is of a WebSocket is of HTTP, too
-        let path = path.strip_prefix("ws").filter(|rest| rest.starts_with("://") || rest.starts_with("s://")).map_or(path.clone(), |rest| format!("http{rest}"));
+        let path = path
+            .strip_prefix("ws")
+            .filter(|rest| rest.starts_with("://") || rest.starts_with("s://"))
+            .map_or(path.clone(), |rest| format!("http{rest}"));
         let mut step = Map::from([("ws connect", if path.is_empty() { "/".to_owned() } else { path })]);
         let common = self.of("ws");
         let own = node.filter(|node| matches!(node.content, Content::Map(_)));
@@ -51,8 +54,12 @@ impl Making<'_> {
         if !headers.is_empty() {
             step.insert("headers", headers);
         }
-        let protocols: Vec<Value> =
-            of("subprotocols").map(Node::one_or_many).unwrap_or_default().iter().filter_map(|one| Some(verbatim(one.as_str()?).into())).collect();
+        let protocols: Vec<Value> = of("subprotocols")
+            .map(Node::one_or_many)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|one| Some(verbatim(one.as_str()?).into()))
+            .collect();
         match <[Value; 1]>::try_from(protocols) {
             Ok([one]) => step.insert("subprotocol", one),
             Err(all) if !all.is_empty() => step.insert("subprotocol", all),
@@ -118,7 +125,12 @@ impl Making<'_> {
                 step.insert("label", "wait");
             }
             _ => {
-                self.draft.tell(node.line, kind, format!("sent {:?}", shown(node.as_str().unwrap_or("…"))), true);
+                self.draft.tell(
+                    node.line,
+                    kind,
+                    format!("sent {:?}", shown(node.as_str().unwrap_or("…"))),
+                    true,
+                );
                 node.done();
                 return Vec::new();
             }

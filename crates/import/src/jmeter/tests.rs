@@ -1106,7 +1106,14 @@ fn what_is_no_plan_is_refused() {
         (&plan(""), "there is nothing in it that can be sent here"),
         (&plan(&group("U", "", &node("FTPSampler", "F", "", ""))), "FTPSampler"),
     ] {
-        let plan = Plan { name: "t.jmx", text, folder: Path::new("."), prefix: "", properties: &[], environment: None };
+        let plan = Plan {
+            name: "t.jmx",
+            text,
+            folder: Path::new("."),
+            prefix: "",
+            properties: &[],
+            environment: None,
+        };
         let error = scenario(&plan).unwrap_err().to_string();
         assert!(error.starts_with("t.jmx: ") && error.contains(says), "{error}");
     }

@@ -16,8 +16,17 @@ const SCRIPT_BYTES_MAX: usize = 256 << 10;
 const FILLERS: [&str; 14] =
     ["to", "be", "been", "is", "that", "which", "and", "has", "have", "with", "at", "of", "same", "deep"];
 /// What may change what is sent, in a statement that is not known.
-const CHANGES: [&str; 9] =
-    [".set(", "Variable(", "sendRequest", "NextRequest", "execution", "pm.request", "unset", ".clear", "eval("];
+const CHANGES: [&str; 9] = [
+    ".set(",
+    "Variable(",
+    "sendRequest",
+    "NextRequest",
+    "execution",
+    "pm.request",
+    "unset",
+    ".clear",
+    "eval(",
+];
 
 /// What becomes of an answer.
 #[derive(Default)]
@@ -97,7 +106,9 @@ impl Making<'_> {
 
     fn statements(&mut self, script: &Node, answer: &Answer) -> Vec<Statement> {
         let lines = lines(script);
-        if script.get("src").is_some() || lines.iter().map(|(_, text)| text.len()).sum::<usize>() > SCRIPT_BYTES_MAX {
+        if script.get("src").is_some()
+            || lines.iter().map(|(_, text)| text.len()).sum::<usize>() > SCRIPT_BYTES_MAX
+        {
             let would = "run a script that is too large, or lies elsewhere";
             self.draft.tell(script.line, &answer.element, would, true);
             script.done();
@@ -143,7 +154,8 @@ impl Making<'_> {
             "postman.setEnvironmentVariable(",
             "postman.setGlobalVariable(",
         ];
-        let (inner, _) = SETTERS.iter().find_map(|begin| call(text, begin).filter(|(_, rest)| rest.is_empty()))?;
+        let (inner, _) =
+            SETTERS.iter().find_map(|begin| call(text, begin).filter(|(_, rest)| rest.is_empty()))?;
         let parts = split(inner, ",");
         let name = literal(parts.first()?)?.as_str()?.to_owned();
         let value = (parts.len() == 2).then(|| self.value(parts[1], locals)).flatten();
@@ -167,7 +179,8 @@ impl Making<'_> {
     fn is_local(&mut self, statement: &Statement, answer: &mut Answer) -> bool {
         let Some((left, right)) = statement.text.split_once('=') else { return false };
         let left = left.trim();
-        let name = ["var ", "let ", "const "].iter().find_map(|word| left.strip_prefix(word)).unwrap_or(left).trim();
+        let name =
+            ["var ", "let ", "const "].iter().find_map(|word| left.strip_prefix(word)).unwrap_or(left).trim();
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_$".contains(c));
         if !is_name || right.starts_with(['=', '>']) {
             return false;
@@ -248,7 +261,15 @@ impl Making<'_> {
     }
 
     /// One expectation as a check; false where it cannot be one.
-    fn holds(&mut self, line: usize, of: &Js, name: &str, with: &[Js], is_not: bool, answer: &mut Answer) -> bool {
+    fn holds(
+        &mut self,
+        line: usize,
+        of: &Js,
+        name: &str,
+        with: &[Js],
+        is_not: bool,
+        answer: &mut Answer,
+    ) -> bool {
         let first = with.first();
         let literal = match first {
             Some(Js::Literal(value)) if with.len() == 1 => Some(value),
@@ -272,7 +293,9 @@ impl Making<'_> {
                 let Some(all) = with.iter().map(status).collect::<Option<Vec<u64>>>() else { return false };
                 return put_status(answer, &all);
             }
-            (Js::Body, "include" | "contain" | "includes" | "contains" | "string") if !is_not && answer.body.is_none() => {
+            (Js::Body, "include" | "contain" | "includes" | "contains" | "string")
+                if !is_not && answer.body.is_none() =>
+            {
                 if let Some(text) = text {
                     answer.body = Some(Map::from([("contains", verbatim(text))]).into());
                     return true;
@@ -294,17 +317,22 @@ impl Making<'_> {
                         Some(Js::Literal(value)) => scalar(value),
                         Some(_) => None,
                     };
-                    let Some(value) = value.filter(|_| answer.json.get(&below).is_none()) else { return false };
+                    let Some(value) = value.filter(|_| answer.json.get(&below).is_none()) else {
+                        return false;
+                    };
                     answer.json.insert(below, value);
                     return true;
                 }
             }
             (Js::Header(header), _)
-                if !is_not && answer.header.get(header).is_none_or(|known| *known == Value::Map(exists())) =>
+                if !is_not
+                    && answer.header.get(header).is_none_or(|known| *known == Value::Map(exists())) =>
             {
                 let test = match (name, text) {
                     (_, Some(text)) if is_equal => Some(Value::from(verbatim(text))),
-                    ("include" | "contain", Some(text)) => Some(Map::from([("contains", verbatim(text))]).into()),
+                    ("include" | "contain", Some(text)) => {
+                        Some(Map::from([("contains", verbatim(text))]).into())
+                    }
                     ("exist" | "ok", None) => Some(exists().into()),
                     _ => None,
                 };
@@ -319,7 +347,15 @@ impl Making<'_> {
     }
 
     /// The same as a condition over what is extracted.
-    fn holds_that(&mut self, of: &Js, name: &str, is_equal: bool, with: &[Js], is_not: bool, answer: &mut Answer) -> bool {
+    fn holds_that(
+        &mut self,
+        of: &Js,
+        name: &str,
+        is_equal: bool,
+        with: &[Js],
+        is_not: bool,
+        answer: &mut Answer,
+    ) -> bool {
         let (of, name) = match (of, name) {
             (Js::Json(path), "length" | "lengthOf") => (Js::Count(path.clone()), "equal"),
             (Js::Json(path), "empty") => (Js::Count(path.clone()), "zero"),
@@ -327,7 +363,9 @@ impl Making<'_> {
         };
         let is_equal = is_equal || name == "equal";
         let Some(left) = self.looked_at(&of, answer) else { return false };
-        let Some(values) = with.iter().map(Js::expression).collect::<Option<Vec<String>>>() else { return false };
+        let Some(values) = with.iter().map(Js::expression).collect::<Option<Vec<String>>>() else {
+            return false;
+        };
         let made = match (name, values.as_slice()) {
             (_, [value]) if is_equal => format!("{left} {} {value}", if is_not { "!=" } else { "==" }),
             ("zero", []) => format!("{left} {} 0", if is_not { ">" } else { "==" }),
@@ -336,7 +374,9 @@ impl Making<'_> {
             ("least" | "gte" | "greaterThanOrEqual", [value]) => format!("{left} >= {value}"),
             ("most" | "lte" | "lessThanOrEqual", [value]) => format!("{left} <= {value}"),
             ("within", [low, high]) => format!("{left} >= {low} and {left} <= {high}"),
-            ("include" | "contain" | "includes" | "contains" | "string", [value]) => format!("contains({left}, {value})"),
+            ("include" | "contain" | "includes" | "contains" | "string", [value]) => {
+                format!("contains({left}, {value})")
+            }
             ("oneOf", [_, ..]) => {
                 let ways: Vec<String> = values.iter().map(|value| format!("{left} == {value}")).collect();
                 ways.join(" or ")
@@ -411,7 +451,9 @@ impl Making<'_> {
                 let path = format!("$.{}", path.trim_start_matches("$."));
                 match with {
                     [_] => self.holds(0, &Js::Json(path), "exist", &[], false, answer),
-                    [_, value] => self.holds(0, &Js::Json(path), "equal", std::slice::from_ref(value), false, answer),
+                    [_, value] => {
+                        self.holds(0, &Js::Json(path), "equal", std::slice::from_ref(value), false, answer)
+                    }
                     _ => false,
                 }
             }
@@ -512,7 +554,9 @@ fn json_check(name: &str, is_equal: bool, literal: Option<&Json>, with: &[Js]) -
             let kinds = ["string", "number", "boolean", "null", "array", "object"];
             kinds.contains(&kind.as_str()).then(|| kind.as_str().into()).and_then(|kind| one("type", kind))
         }
-        ("include" | "contain" | "string", Some(Json::String(text))) => one("contains", verbatim(text).into()),
+        ("include" | "contain" | "string", Some(Json::String(text))) => {
+            one("contains", verbatim(text).into())
+        }
         ("true" | "false", _) if with.is_empty() => Some((name == "true").into()),
         ("null", _) if with.is_empty() => Some(Value::default()),
         ("undefined", _) if with.is_empty() => one("absent", true.into()),
@@ -558,6 +602,9 @@ fn code_of(reason: &str) -> Option<u16> {
 fn last(path: &str) -> String {
     let name = path.rsplit(['.', '[']).next().unwrap_or_default();
     let name: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) { "item".into() } else { name_of(&name) }
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        "item".into()
+    } else {
+        name_of(&name)
+    }
 }
-

@@ -35,10 +35,19 @@ impl Making<'_> {
     }
 
     /// Puts the credentials into a request.
-    pub(super) fn auth(&mut self, own: Option<&Node>, above: Option<&Node>, element: &str, made: &mut Request) {
-        let header = made.headers.entries().iter().find(|entry| entry.key.eq_ignore_ascii_case("authorization"));
+    pub(super) fn auth(
+        &mut self,
+        own: Option<&Node>,
+        above: Option<&Node>,
+        element: &str,
+        made: &mut Request,
+    ) {
+        let header =
+            made.headers.entries().iter().find(|entry| entry.key.eq_ignore_ascii_case("authorization"));
         let header = header.map(|entry| entry.key.clone());
-        let is_common = self.outermost_auth.is_some() && own.is_none() && above.is_some_and(|node| self.is_outermost(node));
+        let is_common = self.outermost_auth.is_some()
+            && own.is_none()
+            && above.is_some_and(|node| self.is_outermost(node));
         // Postman puts its own header in the place of one that is there
         if let (true, Some(header)) = (is_common, &header) {
             made.headers.remove(header);
@@ -70,7 +79,9 @@ impl Making<'_> {
         let value = self.text(&value);
         let value = match value.literal() {
             // whatever it is called
-            Some(literal) if !literal.is_empty() => format!("${{{}}}", self.draft.secret(&name, &literal.to_owned())),
+            Some(literal) if !literal.is_empty() => {
+                format!("${{{}}}", self.draft.secret(&name, &literal.to_owned()))
+            }
             _ => self.draft.value(&name, &value),
         };
         let name = self.text(&name).write(crate::holes::Place::Raw);

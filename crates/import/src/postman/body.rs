@@ -17,7 +17,11 @@ impl Making<'_> {
         let Some(body) = request.map("body") else { return };
         let mode = body.text("mode").unwrap_or_default().to_owned();
         let method = made.method.as_str();
-        if body.is_true("disabled") || mode.is_empty() || mode == "none" || BODYLESS.contains(&method) && !keeps {
+        if body.is_true("disabled")
+            || mode.is_empty()
+            || mode == "none"
+            || BODYLESS.contains(&method) && !keeps
+        {
             return body.done();
         }
         // contents of modes that are not chosen are not sent
@@ -110,7 +114,8 @@ impl Making<'_> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for node in body.list("urlencoded") {
             node.ignore(&["description", "type", "uuid"]);
-            let (name, value) = (node.text("key").unwrap_or_default(), node.text("value").unwrap_or_default());
+            let (name, value) =
+                (node.text("key").unwrap_or_default(), node.text("value").unwrap_or_default());
             if node.is_true("disabled") || name.is_empty() && value.is_empty() {
                 continue;
             }
@@ -128,7 +133,8 @@ impl Making<'_> {
             None if text.contains("${") => text.to_owned(),
             None => crate::percent::encoded(text),
         };
-        let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{}={}", of(name), of(value))).collect();
+        let pairs: Vec<String> =
+            pairs.iter().map(|(name, value)| format!("{}={}", of(name), of(value))).collect();
         made.body = Some(pairs.join("&").into());
         made.headers.insert("Content-Type", "application/x-www-form-urlencoded");
     }
@@ -154,7 +160,12 @@ impl Making<'_> {
                 let sources = node.get("src").map(Node::one_or_many).unwrap_or_default();
                 let source = sources.first().and_then(Node::as_str).unwrap_or_default();
                 if let [_, second, ..] = sources {
-                    self.draft.tell(second.line, element, format!("sent several files as {:?}", shown(name)), true);
+                    self.draft.tell(
+                        second.line,
+                        element,
+                        format!("sent several files as {:?}", shown(name)),
+                        true,
+                    );
                 }
                 let Some((path, _)) = self.draft.file.file(source) else {
                     self.no_file(node, element, source);

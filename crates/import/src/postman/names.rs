@@ -25,11 +25,19 @@ const DYNAMIC: [(&str, &str, bool); 38] = [
     ("randomCountry", "pick('Chile', 'France', 'Italy', 'Japan', 'Kenya', 'Norway')", true),
     ("randomCountryCode", "pick('CL', 'FR', 'IT', 'JP', 'KE', 'NO')", true),
     ("randomStreetName", "pick('Main Street', 'High Street', 'Park Road')", false),
-    ("randomStreetAddress", "concat(random(1, 999), ' ', pick('Main Street', 'High Street', 'Park Road'))", false),
+    (
+        "randomStreetAddress",
+        "concat(random(1, 999), ' ', pick('Main Street', 'High Street', 'Park Road'))",
+        false,
+    ),
     ("randomLatitude", "concat(random(-89, 89), '.', pad(random(0, 9999), 4))", true),
     ("randomLongitude", "concat(random(-179, 179), '.', pad(random(0, 9999), 4))", true),
     ("randomColor", "pick('red', 'green', 'blue', 'black', 'white')", true),
-    ("randomIP", "concat(random(1, 223), '.', random(0, 255), '.', random(0, 255), '.', random(1, 254))", true),
+    (
+        "randomIP",
+        "concat(random(1, 223), '.', random(0, 255), '.', random(0, 255), '.', random(1, 254))",
+        true,
+    ),
     ("randomProtocol", "pick('http', 'https')", true),
     ("randomSemver", "concat(random(0, 9), '.', random(0, 9), '.', random(0, 9))", true),
     ("randomPrice", "concat(random(0, 999), '.', pad(random(0, 99), 2))", true),
@@ -50,7 +58,8 @@ impl Making<'_> {
     /// What stands for a dynamic variable.
     pub(super) fn dynamic(&mut self, name: &str) -> Hole {
         if let Some((_, expression, is_plain)) = DYNAMIC.iter().find(|(known, ..)| *known == name) {
-            let is_number = ["floor(", "random(", "pick(true"].iter().any(|begin| expression.starts_with(begin));
+            let is_number =
+                ["floor(", "random(", "pick(true"].iter().any(|begin| expression.starts_with(begin));
             return Hole { is_text: !is_number, ..Hole::new(*expression, *is_plain) };
         }
         let element = format!("{{{{${}}}}}", shown(name));

@@ -10,7 +10,10 @@ pub(super) fn lines(script: &Node) -> Vec<(usize, &str)> {
         Some(Content::List(_)) => {
             let items = exec.map(Node::items).unwrap_or_default();
             // a line of an export has no line end in it; if it has, all of them are that element's
-            items.iter().flat_map(|item| item.as_str().unwrap_or_default().lines().map(|line| (item.line, line))).collect()
+            items
+                .iter()
+                .flat_map(|item| item.as_str().unwrap_or_default().lines().map(|line| (item.line, line)))
+                .collect()
         }
         Some(Content::Scalar(text)) => {
             let line = exec.map_or(0, |exec| exec.line);
@@ -206,10 +209,17 @@ mod tests {
         let code = "// a; b\nvar a = 1; let b = {\n  c: ';' };\npm.test(\"x; y\", function () {\n  one();\n  two(\")\")\n    .three;\n});\n/* x\n*/ if (a) {\n  b();\n} else {\n}\nlast()";
         let lines: Vec<(usize, &str)> = code.lines().enumerate().map(|(at, line)| (at + 10, line)).collect();
         let all = statements(&lines);
-        let short: Vec<(usize, &str)> = all.iter().map(|one| (one.line, one.text.split('\n').next().unwrap())).collect();
+        let short: Vec<(usize, &str)> =
+            all.iter().map(|one| (one.line, one.text.split('\n').next().unwrap())).collect();
         assert_eq!(
             short,
-            [(11, "var a = 1"), (11, "let b = {"), (13, "pm.test(\"x; y\", function () {"), (19, "if (a) {"), (23, "last()")]
+            [
+                (11, "var a = 1"),
+                (11, "let b = {"),
+                (13, "pm.test(\"x; y\", function () {"),
+                (19, "if (a) {"),
+                (23, "last()")
+            ]
         );
         let inner = test(&all[2]).unwrap();
         let inner: Vec<(usize, &str)> = inner.iter().map(|one| (one.line, one.text.as_str())).collect();

@@ -19,7 +19,9 @@ fn read(name: &str, text: &str, folder: &Path, environment: Option<&str>) -> Res
 /// The scenario, in which the checker finds no mistake, and what was told.
 fn made(text: &str) -> (String, Vec<LeftOut>) {
     let imported = read("c.json", text, &folder(), None).unwrap_or_else(|error| panic!("{error}"));
-    let yaml = imported.checked_in(&folder()).unwrap_or_else(|error| panic!("{error}\n{}", imported.scenario.to_yaml()));
+    let yaml = imported
+        .checked_in(&folder())
+        .unwrap_or_else(|error| panic!("{error}\n{}", imported.scenario.to_yaml()));
     (yaml, imported.left_out)
 }
 
@@ -28,7 +30,9 @@ fn collections_become_what_lies_beside_them() {
     for name in ["shop", "scripts", "told", "bodies", "auth", "environment", "folders", "answers"] {
         let environment = folder().join("test.environment.json");
         let environment = (name == "environment").then(|| environment.to_str().unwrap());
-        crate::tests::assert_as_expected(&folder(), name, "json", |file, text| read(file, text, &folder(), environment));
+        crate::tests::assert_as_expected(&folder(), name, "json", |file, text| {
+            read(file, text, &folder(), environment)
+        });
     }
 }
 
@@ -63,13 +67,22 @@ fn what_is_not_known_of_a_script_is_told_with_its_line() {
         ("eval('x');", true),
     ] {
         for listen in ["prerequest", "test"] {
-            let text = with_script(listen, &["pm.globals.set('k', 1);", statement, "pm.globals.set('l', 2);"]);
+            let text =
+                with_script(listen, &["pm.globals.set('k', 1);", statement, "pm.globals.set('l', 2);"]);
             let (_, told) = made(&text);
-            let line = text.lines().position(|line| line.contains(&serde_json::to_string(statement).unwrap())).unwrap() + 1;
+            let line = text
+                .lines()
+                .position(|line| line.contains(&serde_json::to_string(statement).unwrap()))
+                .unwrap()
+                + 1;
             let shown: String = statement.trim_end_matches(';').chars().take(40).collect();
             let one = told.iter().find(|one| one.would.contains(&shown));
             let one = one.unwrap_or_else(|| panic!("{statement}: {told:?}"));
-            assert_eq!((one.line, one.is_request, told.len()), (line, is_request, 1), "{statement}: {told:?}");
+            assert_eq!(
+                (one.line, one.is_request, told.len()),
+                (line, is_request, 1),
+                "{statement}: {told:?}"
+            );
         }
     }
 }
@@ -100,7 +113,9 @@ fn hostile_collections_are_bounded() {
     let error = crate::plan(&large, &crate::PlanOptions::default(), folder.path()).unwrap_err().to_string();
     assert!(error.contains("larger than 64 MiB"), "{error}");
     // values that name each other
-    let values: Vec<String> = (0..40).map(|at| format!("{{\"key\": \"v{at}\", \"value\": \"{{{{v{0}}}}}{{{{v{0}}}}}\"}}", at + 1)).collect();
+    let values: Vec<String> = (0..40)
+        .map(|at| format!("{{\"key\": \"v{at}\", \"value\": \"{{{{v{0}}}}}{{{{v{0}}}}}\"}}", at + 1))
+        .collect();
     let text = collection("{\"name\": \"r\", \"request\": \"http://127.0.0.1/{{v0}}\"}")
         .replace("\"item\"", &format!("\"variable\": [{}], \"item\"", values.join(",")));
     assert!(made(&text).0.len() < 4 << 20);
@@ -138,11 +153,13 @@ proptest! {
 
 /// Where members of an object can stand that says something of what is sent.
 fn places(text: &str) -> Vec<usize> {
-    const BEGINS: [&str; 6] = ["\"name\":", "\"listen\":", "\"method\":", "\"mode\":", "\"raw\":", "\"exec\":"];
+    const BEGINS: [&str; 6] =
+        ["\"name\":", "\"listen\":", "\"method\":", "\"mode\":", "\"raw\":", "\"exec\":"];
     let is_place = |at: &usize| {
         let rest = text[at + 1..].trim_start();
         let line = rest.lines().next().unwrap_or_default();
-        BEGINS.iter().any(|begin| rest.starts_with(begin)) && !["saved", "Shop", "Bodies", "Folders", "Told"].iter().any(|word| line.contains(word))
+        BEGINS.iter().any(|begin| rest.starts_with(begin))
+            && !["saved", "Shop", "Bodies", "Folders", "Told"].iter().any(|word| line.contains(word))
     };
     text.match_indices('{').map(|(at, _)| at).filter(is_place).collect()
 }

@@ -114,7 +114,8 @@ impl Making<'_> {
     }
 
     fn of_answer(&mut self, text: &str, locals: &Locals) -> Option<Js> {
-        const JSON: [&str; 3] = ["pm.response.json()", "JSON.parse(responseBody)", "JSON.parse(pm.response.text())"];
+        const JSON: [&str; 3] =
+            ["pm.response.json()", "JSON.parse(responseBody)", "JSON.parse(pm.response.text())"];
         match text {
             "pm.response" => return Some(Js::Response),
             "pm.response.code" | "responseCode.code" => return Some(Js::Status),
@@ -170,9 +171,9 @@ pub(super) fn literal(text: &str) -> Option<serde_json::Value> {
     }
     match text {
         "undefined" => Some(serde_json::Value::Null),
-        _ => serde_json::from_str(text).ok().filter(|value: &serde_json::Value| {
-            value.is_number() || value.is_boolean() || value.is_null()
-        }),
+        _ => serde_json::from_str(text)
+            .ok()
+            .filter(|value: &serde_json::Value| value.is_number() || value.is_boolean() || value.is_null()),
     }
 }
 
@@ -181,7 +182,8 @@ fn path(base: &str, mut rest: &str) -> Option<Js> {
     let mut out = base.to_owned();
     while !rest.is_empty() {
         if let Some(behind) = rest.strip_prefix("?.").or(rest.strip_prefix('.')) {
-            let end = behind.find(|c: char| !(c.is_alphanumeric() || "_$".contains(c))).unwrap_or(behind.len());
+            let end =
+                behind.find(|c: char| !(c.is_alphanumeric() || "_$".contains(c))).unwrap_or(behind.len());
             let (name, more) = behind.split_at(end);
             if name == "length" && more.is_empty() {
                 return Some(Js::Count(out));
@@ -232,9 +234,9 @@ fn known(text: &str) -> Option<String> {
     match plain.as_str() {
         "Date.now()" | "newDate().getTime()" | "newDate().valueOf()" | "+newDate()" => Some("now()".into()),
         "newDate().toISOString()" => Some("date(now(), '%Y-%m-%dT%H:%M:%S%.3fZ')".into()),
-        "Math.floor(Date.now()/1000)" | "Math.round(Date.now()/1000)" | "Math.floor(newDate().getTime()/1000)" => {
-            Some("floor(now() / 1000)".into())
-        }
+        "Math.floor(Date.now()/1000)"
+        | "Math.round(Date.now()/1000)"
+        | "Math.floor(newDate().getTime()/1000)" => Some("floor(now() / 1000)".into()),
         plain => {
             if let Some((inner, "")) = call(plain, "_.random(") {
                 let (low, high) = inner.split_once(',')?;

@@ -3,9 +3,9 @@
 use tidemark_scenario::source::{Feeder, Map, Step, Value, verbatim};
 
 use super::steps::{State, Variable};
-use crate::holes::Place;
 use super::{Making, shown};
 use crate::har::hidden::is_hidden;
+use crate::holes::Place;
 use crate::names::name_of;
 use crate::xml::Element;
 
