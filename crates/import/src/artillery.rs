@@ -25,6 +25,7 @@ use crate::draft::{Draft, seconds};
 use crate::error::ImportError;
 use crate::holes::has_marks;
 use crate::plan::{Plan, shown};
+use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
 
 /// Most redirects in a row, as Artillery follows.
@@ -145,6 +146,12 @@ impl<'n> Making<'n> {
         let end = target[end..].find('/').map_or(target.len(), |at| end + at);
         making.base = target[end..].trim_end_matches('/').to_owned();
         making.target = target[..end].to_owned();
+        if has_credentials(&making.target) {
+            let (scheme, host) = making.target.split_once("://").unwrap_or(("http", &making.target));
+            making.target = format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default());
+            let would = "sent the credentials that stand in it: requests are sent without";
+            making.draft.tell(config.line, "config.target", would, true);
+        }
         making
     }
 

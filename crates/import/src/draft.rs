@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value as Json;
-use tidemark_scenario::secrets;
+use tidemark_scenario::{Secrets, secrets};
 use tidemark_scenario::source::{Map, Request, Scalar, Scenario, Value, verbatim};
 use tidemark_wire::http1::is_token;
 
@@ -64,7 +64,9 @@ impl<'p> Draft<'p> {
 
     /// Tells a part that is not here; once, however often it is met.
     pub(crate) fn tell(&mut self, line: usize, element: &str, would: impl Into<String>, is_request: bool) {
-        let mut one = LeftOut { line, element: element.to_owned(), would: would.into(), is_request };
+        let masked = |text: &str| Secrets::default().masked(text);
+        let (element, would) = (masked(element), masked(&would.into()));
+        let mut one = LeftOut { line, element, would, is_request };
         let is_same = |known: &LeftOut| known.line == one.line && known.would == one.would;
         if self.left_out.iter().rev().any(is_same) {
             return;
@@ -243,7 +245,7 @@ impl<'p> Draft<'p> {
         match value {
             Json::Null => Value::default(),
             Json::Bool(value) => (*value).into(),
-            Json::Number(number) => Scalar::unquoted(&number.to_string()).into(),
+            Json::Number(number) => self.number(name, &Scalar::unquoted(&number.to_string())),
             Json::String(of) if text.is_text(of) && is_hidden(name, of) => {
                 format!("${{{}}}", self.secret(name, of)).into()
             }
@@ -271,6 +273,14 @@ impl<'p> Draft<'p> {
                 map.into()
             }
         }
+    }
+
+    /// A number or a truth value; a setting where it is secret (`pin: 1234`).
+    pub(crate) fn number(&mut self, name: &str, scalar: &Scalar) -> Value {
+        if is_secret_name(name) && secrets::is_secret(name, scalar.as_str()) {
+            return format!("${{{}}}", self.secret(name, scalar.as_str())).into();
+        }
+        scalar.clone().into()
     }
 
     /// What was made, or why nothing can be driven.

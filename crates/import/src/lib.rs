@@ -17,6 +17,7 @@
 //! ```
 
 mod artillery;
+mod checks;
 pub mod curl;
 mod draft;
 mod error;

@@ -79,6 +79,8 @@ struct Above<'n> {
 
 struct Making<'p> {
     draft: Draft<'p>,
+    /// The line of the request that is made.
+    line: usize,
     /// Values of the collection and of the environment, which wins.
     values: HashMap<String, String>,
     /// Variables whose type says that they are secret.
@@ -105,6 +107,7 @@ impl<'p> Making<'p> {
     fn new(file: &'p Plan<'p>, root: &Node) -> Making<'p> {
         let mut making = Making {
             draft: Draft::new(file),
+            line: 1,
             values: HashMap::new(),
             secret: HashSet::new(),
             scripted: HashSet::new(),
@@ -323,9 +326,10 @@ impl<'p> Making<'p> {
     fn request(&mut self, item: &Node, name: &str, above: &Above<'_>) -> Vec<Step> {
         let Some(request) = item.get("request") else { return Vec::new() };
         let element = format!("request {:?}", shown(name));
+        self.line = request.line;
         request.ignore(&["description", "name"]);
         let method = request.text("method").unwrap_or("GET");
-        let (raw, bytes) = (raw_url(request), size(request));
+        let (raw, bytes) = (raw_url(request), request.size());
         let Some(method) = method_as_sent(method) else {
             self.draft.tell(
                 request.line,
@@ -343,6 +347,10 @@ impl<'p> Making<'p> {
         let mut answer = Answer::new(&element);
         let mut steps = self.before(&above.before, &mut answer);
         let (origin, path) = self.origin(&raw);
+        if has_credentials(&raw) {
+            let would = "sent the credentials that stand in its URL: it is sent without";
+            self.draft.tell(request.line, &element, would, true);
+        }
         let path = self.path(&path, request);
         let mut made = Request::named(method, path);
         self.place(&origin, &mut made);
@@ -361,7 +369,7 @@ impl<'p> Making<'p> {
             .map_or_else(|| format!("{method} {}", made.path.as_str()), |label| label.as_str().to_owned());
         self.slow(&answer, &label);
         made.extract = std::mem::take(&mut answer.extract);
-        made.check = answer.checks();
+        made.check = std::mem::take(&mut answer.check).into_map();
         steps.push(made.into());
         if !answer.set.is_empty() {
             steps.push(Step::Other(Map::from([("set", answer.set)])));
@@ -396,6 +404,11 @@ impl<'p> Making<'p> {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let whole = format!("{scheme}://{host}");
         match url::Url::parse(&whole) {
+            // what stands in front of the host is a secret
+            Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+                let host = host.rsplit('@').next().unwrap_or_default();
+                (format!("{scheme}://{host}"), path)
+            }
             Ok(parsed)
                 if parsed.has_host()
                     && ["http", "https"].contains(&parsed.scheme())
@@ -418,7 +431,7 @@ impl<'p> Making<'p> {
                 "gone to {:?}, which has no value: give its environment with -E FILE, or --set {setting}=URL",
                 shown(host)
             );
-            self.draft.tell(1, "collection", would, true);
+            self.draft.tell(self.line, "url", would, true);
         }
         let comment = "where the requests go";
         let name =
@@ -498,7 +511,7 @@ impl<'p> Making<'p> {
         let written = self.written_out(text);
         let text = Text::of_braces(&written, &mut |name| Some(self.hole(name)));
         if text.is_full() {
-            self.draft.tell(1, "text", "replaced more variables than a text may have here", true);
+            self.draft.tell(self.line, "text", "replaced more variables than a text may have here", true);
         }
         text
     }
@@ -550,13 +563,19 @@ impl<'p> Making<'p> {
                         "been a value that is not in the collection: give its environment with -E FILE, or --set {}=…",
                         crate::names::name_of(name)
                     );
-                    self.draft.tell(1, &format!("{{{{{}}}}}", shown(name)), would, true);
+                    self.draft.tell(self.line, &format!("{{{{{}}}}}", shown(name)), would, true);
                 }
                 self.draft.setting(name, None, "has no value in the collection")
             }
         };
         Hole { is_text, ..Hole::new(expression, is_plain) }
     }
+}
+
+/// Whether something stands in front of the host of a URL.
+pub(crate) fn has_credentials(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
 }
 
 /// A value within a path keeps no slashes.
@@ -604,13 +623,4 @@ fn raw_url(request: &Node) -> String {
     }
     let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
     format!("{scheme}{host}{port}{path}{query}")
-}
-
-/// How much a part of a collection says, bytes.
-fn size(node: &Node) -> usize {
-    match &node.content {
-        Content::Scalar(scalar) => scalar.as_str().len(),
-        Content::List(items) => items.iter().map(size).sum(),
-        Content::Map(entries) => entries.iter().map(|(key, node)| key.len() + size(node)).sum(),
-    }
 }

@@ -1250,3 +1250,37 @@ pub(crate) fn assert_as_expected(
     let expected = std::fs::read_to_string(expected).unwrap_or_default();
     assert_eq!(all, expected, "{file}: read the difference; TIDEMARK_WRITE_EXPECTED=1 takes it over");
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A collection or a script in which something was changed anywhere is refused, or becomes a scenario without mistakes.
+    #[test]
+    fn changed_plans_are_read(
+        which in 0usize..16,
+        changes in vec((any::<prop::sample::Index>(), 0usize..40, any::<prop::sample::Index>(), 0usize..40), 1..4),
+    ) {
+        let names = [
+            "postman/shop.json", "postman/scripts.json", "postman/told.json", "postman/bodies.json", "postman/auth.json",
+            "postman/environment.json", "postman/folders.json", "postman/answers.json", "artillery/shop.yml",
+            "artillery/loops.yml", "artillery/socket.yml", "artillery/told.yml", "artillery/bodies.yml",
+            "artillery/sent.yml", "artillery/captures.yml", "artillery/ensure.yml",
+        ];
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(names[which]);
+        let mut text: Vec<char> = std::fs::read_to_string(&file).unwrap().chars().collect();
+        for (to, length, from, taken) in changes {
+            let from = from.index(text.len());
+            let piece: Vec<char> = text[from..(from + taken).min(text.len())].to_vec();
+            let to = to.index(text.len());
+            let end = (to + length).min(text.len());
+            text.splice(to..end, piece);
+            prop_assume!(!text.is_empty());
+        }
+        let text: String = text.into_iter().collect();
+        let folder = file.parent().unwrap();
+        if let Ok(made) = plan_of(&file, &text, &PlanOptions::default(), folder) {
+            let checked = made.checked_in(folder);
+            prop_assert!(checked.is_ok(), "{}\n{text}", checked.unwrap_err());
+        }
+    }
+}

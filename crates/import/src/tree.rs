@@ -191,6 +191,15 @@ impl Node {
         }
     }
 
+    /// How much it says, bytes.
+    pub(crate) fn size(&self) -> usize {
+        match &self.content {
+            Content::Scalar(scalar) => scalar.as_str().len(),
+            Content::List(items) => items.iter().map(Node::size).sum(),
+            Content::Map(entries) => entries.iter().map(|(key, node)| key.len() + node.size()).sum(),
+        }
+    }
+
     /// All of it was taken or told.
     pub(crate) fn done(&self) {
         self.seen.set(Seen::Whole);

@@ -5,6 +5,7 @@ use tidemark_wire::json::Path;
 
 use super::Making;
 use super::steps::State;
+use crate::checks::Checks;
 use crate::holes::Place;
 use crate::plan::{quoted, shown};
 use crate::tree::{Content, Node};
@@ -15,36 +16,7 @@ pub(super) struct Answer {
     pub(super) extract: Map,
     /// What is set behind the request.
     pub(super) set: Map,
-    status: Option<Value>,
-    header: Map,
-    body: Option<Value>,
-    json: Map,
-    that: Vec<String>,
-}
-
-impl Answer {
-    pub(super) fn checks(&mut self) -> Map {
-        let mut check = Map::new();
-        if let Some(status) = self.status.take() {
-            check.insert("status", status);
-        }
-        if !self.header.is_empty() {
-            check.insert("header", std::mem::take(&mut self.header));
-        }
-        if let Some(body) = self.body.take() {
-            check.insert("body", body);
-        }
-        if !self.json.is_empty() {
-            check.insert("json", std::mem::take(&mut self.json));
-        }
-        let mut that: Vec<Value> = self.that.drain(..).map(|text| format!("${{{text}}}").into()).collect();
-        match that.len() {
-            0 => {}
-            1 => check.insert("that", that.remove(0)),
-            _ => check.insert("that", that),
-        }
-        check
-    }
+    pub(super) check: Checks,
 }
 
 impl Making<'_> {
@@ -150,20 +122,20 @@ impl Making<'_> {
         let done =
             match (path.as_deref().and_then(json_path), node.text("regexp"), node.text("header"), value) {
                 (Some(path), None, None, Some(value))
-                    if is_definite(&path) && answer.json.get(&path).is_none() =>
+                    if is_definite(&path) && answer.check.json.get(&path).is_none() =>
                 {
                     let value = self.value_of(value, state);
-                    value.map(|value| answer.json.insert(path, value))
+                    value.map(|value| answer.check.json.insert(path, value))
                 }
                 (None, Some(pattern), None, None)
-                    if answer.body.is_none() && regex::Regex::new(pattern).is_ok() =>
+                    if answer.check.body.is_none() && regex::Regex::new(pattern).is_ok() =>
                 {
-                    answer.body = Some(Map::from([("matches", verbatim(pattern))]).into());
+                    answer.check.body = Some(Map::from([("matches", verbatim(pattern))]).into());
                     Some(())
                 }
                 (None, None, Some(header), Some(value)) => {
                     let value = self.scalar_text(value, state).write(Place::Raw);
-                    answer.header.insert(verbatim(header), value);
+                    answer.check.header.insert(verbatim(header), value);
                     Some(())
                 }
                 _ => None,
@@ -190,9 +162,9 @@ impl Making<'_> {
             Some(making.text(node, node.as_str()?, state))
         };
         match name {
-            "statusCode" if answer.status.is_none() => {
+            "statusCode" if answer.check.status.is_none() => {
                 let all: Vec<Value> = node.one_or_many().iter().map(status).collect::<Option<_>>()?;
-                answer.status = Some(match <[Value; 1]>::try_from(all) {
+                answer.check.status = Some(match <[Value; 1]>::try_from(all) {
                     Ok([one]) => one,
                     Err(all) => all.into(),
                 });
@@ -206,22 +178,22 @@ impl Making<'_> {
                     .collect::<Option<_>>()?;
                 answer.extract.insert(ours.as_str(), "status");
                 let all: Vec<String> = all.iter().map(|one| format!("{ours} != {one}")).collect();
-                answer.that.push(all.join(" and "));
+                answer.check.that.push(all.join(" and "));
             }
             "contentType" => {
                 let kind = text(self, node, state)?.write(Place::Raw);
-                answer.header.insert("Content-Type", one("contains", kind.into()));
+                answer.check.header.insert("Content-Type", one("contains", kind.into()));
             }
             "hasHeader" => {
                 let header = node.as_str()?;
-                if answer.header.get(header).is_none() {
-                    answer.header.insert(verbatim(header), one("exists", true.into()));
+                if answer.check.header.get(header).is_none() {
+                    answer.check.header.insert(verbatim(header), one("exists", true.into()));
                 }
             }
             "headerEquals" => {
                 let [header, value] = node.items() else { return None };
                 let value = text(self, value, state)?.write(Place::Raw);
-                answer.header.insert(verbatim(header.as_str()?), value);
+                answer.check.header.insert(verbatim(header.as_str()?), value);
             }
             "hasProperty" | "notHasProperty" => {
                 let path = json_path(&format!("$.{}", node.as_str()?))?;
@@ -230,10 +202,10 @@ impl Making<'_> {
                 } else {
                     one("absent", true.into())
                 };
-                if answer.json.get(&path).is_some() {
+                if answer.check.json.get(&path).is_some() {
                     return None;
                 }
-                answer.json.insert(path, test);
+                answer.check.json.insert(path, test);
             }
             "equals" => {
                 let all: Vec<String> = node
@@ -244,15 +216,15 @@ impl Making<'_> {
                 let [first, rest @ ..] = all.as_slice() else { return None };
                 let all: Vec<String> =
                     rest.iter().map(|other| format!("text({first}) == text({other})")).collect();
-                answer.that.push(all.join(" and "));
+                answer.check.that.push(all.join(" and "));
                 if rest.is_empty() {
-                    answer.that.pop();
+                    answer.check.that.pop();
                 }
             }
-            "matchesRegexp" if answer.body.is_none() => {
+            "matchesRegexp" if answer.check.body.is_none() => {
                 let pattern = node.as_str()?;
                 regex::Regex::new(pattern).ok()?;
-                answer.body = Some(one("matches", verbatim(pattern).into()));
+                answer.check.body = Some(one("matches", verbatim(pattern).into()));
             }
             _ => return None,
         }

@@ -8,6 +8,7 @@ use super::steps::State;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
 use crate::plan::{nested, shown};
+use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
 
 /// Largest text of one request, bytes.
@@ -17,7 +18,12 @@ impl Making<'_> {
     pub(super) fn request(&mut self, method: &str, node: &Node, state: &mut State) -> Vec<Step> {
         let url = node.text("url").or(node.text("uri")).unwrap_or_default().trim().to_owned();
         let name = node.text("name").unwrap_or_default().to_owned();
-        let element = format!("{method} {}", shown(if url.is_empty() { "(no url)" } else { &url }));
+        let place = match url.as_str() {
+            "" => "(no url)",
+            url if has_credentials(url) => url.split_once('@').map_or(url, |(_, behind)| behind),
+            url => url,
+        };
+        let element = format!("{method} {}", shown(place));
         // the query of the URL is not sent where there is `qs`
         let has_query = node.map("qs").is_some_and(|qs| !qs.entries().is_empty());
         let sent = if has_query { url.split('?').next().unwrap_or_default() } else { url.as_str() };
@@ -25,7 +31,7 @@ impl Making<'_> {
             node.done();
             return Vec::new();
         };
-        let bytes = size(node);
+        let bytes = node.size();
         if bytes > REQUEST_BYTES_MAX {
             self.draft.tell(
                 node.line,
@@ -90,7 +96,7 @@ impl Making<'_> {
         let mut answer = Answer::default();
         self.answer(node, &element, &mut answer, state);
         made.extract = std::mem::take(&mut answer.extract);
-        made.check = answer.checks();
+        made.check = std::mem::take(&mut answer.check).into_map();
         let mut steps = vec![made.into()];
         if !answer.set.is_empty() {
             steps.push(Step::Other(Map::from([("set", answer.set)])));
@@ -167,8 +173,9 @@ impl Making<'_> {
             _ => (None, url),
         };
         let is_system = origin.as_deref().is_none_or(|origin| origin == self.target);
-        let is_known =
-            origin.as_deref().is_none_or(|origin| !origin.contains("{{") && url::Url::parse(origin).is_ok());
+        let is_known = origin.as_deref().is_none_or(|origin| {
+            !origin.contains("{{") && !has_credentials(origin) && url::Url::parse(origin).is_ok()
+        });
         if !is_known || rest.is_empty() && origin.is_none() {
             let would = "been sent to a URL that is not known before the load";
             self.draft.tell(node.line, element, would, true);
@@ -290,14 +297,5 @@ fn remove(headers: &mut Map, name: &str, value: Option<&str>) {
         headers.entries().iter().find(|entry| is_it(&entry.key, &entry.value)).map(|entry| entry.key.clone());
     if let Some(known) = known {
         headers.remove(&known);
-    }
-}
-
-/// How much a request says, bytes.
-fn size(node: &Node) -> usize {
-    match &node.content {
-        Content::Scalar(scalar) => scalar.as_str().len(),
-        Content::List(items) => items.iter().map(size).sum(),
-        Content::Map(entries) => entries.iter().map(|(key, node)| key.len() + size(node)).sum(),
     }
 }

@@ -196,7 +196,7 @@ impl Making<'_> {
                 }
                 map.into()
             }
-            Content::Scalar(scalar) if scalar.is_bare() => scalar.clone().into(),
+            Content::Scalar(scalar) if scalar.is_bare() => self.draft.number(name, scalar),
             Content::Scalar(scalar) => {
                 let is_call = scalar.as_str().contains('(');
                 let text = self.text(node, scalar.as_str(), state);

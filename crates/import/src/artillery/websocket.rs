@@ -101,7 +101,7 @@ impl Making<'_> {
         } else {
             Some(node)
         };
-        let check = answer.checks();
+        let check = std::mem::take(&mut answer.check).into_map();
         let expected = if check.is_empty() { Value::from("any") } else { check.into() };
         let mut step = Map::new();
         match (kind, payload) {

@@ -7,6 +7,7 @@ use super::Making;
 use super::script::{self, Statement, call, lines, split, statements};
 use super::value::{Js, Locals, literal, member};
 use crate::names::name_of;
+use crate::checks::Checks;
 use crate::plan::shown;
 use crate::tree::Node;
 
@@ -37,11 +38,7 @@ pub(super) struct Answer {
     pub(super) extract: Map,
     /// What is set behind the request.
     pub(super) set: Map,
-    status: Option<Value>,
-    header: Map,
-    body: Option<Value>,
-    json: Map,
-    that: Vec<String>,
+    pub(super) check: Checks,
     /// Longest response time, milliseconds.
     slowest_ms: Option<(usize, f64)>,
 }
@@ -49,29 +46,6 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(element: &str) -> Answer {
         Answer { element: element.to_owned(), ..Answer::default() }
-    }
-
-    pub(super) fn checks(self: &mut Answer) -> Map {
-        let mut check = Map::new();
-        if let Some(status) = self.status.take() {
-            check.insert("status", status);
-        }
-        if !self.header.is_empty() {
-            check.insert("header", std::mem::take(&mut self.header));
-        }
-        if let Some(body) = self.body.take() {
-            check.insert("body", body);
-        }
-        if !self.json.is_empty() {
-            check.insert("json", std::mem::take(&mut self.json));
-        }
-        let mut that: Vec<Value> = self.that.drain(..).map(|text| format!("${{{text}}}").into()).collect();
-        match that.len() {
-            0 => {}
-            1 => check.insert("that", that.remove(0)),
-            _ => check.insert("that", that),
-        }
-        check
     }
 }
 
@@ -285,7 +259,7 @@ impl Making<'_> {
                 return true;
             }
             (Js::Time, _) => return false,
-            (Js::Status, _) if !is_not && (is_equal || name == "oneOf") && answer.status.is_none() => {
+            (Js::Status, _) if !is_not && (is_equal || name == "oneOf") && answer.check.status.is_none() => {
                 let status = |value: &Js| match value {
                     Js::Literal(value) => value.as_u64().filter(|status| (100..600).contains(status)),
                     _ => None,
@@ -294,20 +268,20 @@ impl Making<'_> {
                 return put_status(answer, &all);
             }
             (Js::Body, "include" | "contain" | "includes" | "contains" | "string")
-                if !is_not && answer.body.is_none() =>
+                if !is_not && answer.check.body.is_none() =>
             {
                 if let Some(text) = text {
-                    answer.body = Some(Map::from([("contains", verbatim(text))]).into());
+                    answer.check.body = Some(Map::from([("contains", verbatim(text))]).into());
                     return true;
                 }
             }
-            (Js::Json(path), _) if !is_not && answer.json.get(path).is_none() => {
+            (Js::Json(path), _) if !is_not && answer.check.json.get(path).is_none() => {
                 if let Some(value) = json_check(name, is_equal, literal, with) {
-                    answer.json.insert(path.as_str(), value);
+                    answer.check.json.insert(path.as_str(), value);
                     return true;
                 }
                 if let (true, Some(Js::Expression(expression))) = (is_equal, first) {
-                    answer.json.insert(path.as_str(), format!("${{{expression}}}"));
+                    answer.check.json.insert(path.as_str(), format!("${{{expression}}}"));
                     return true;
                 }
                 if let ("property", Some(key)) = (name, with.first().and_then(js_text)) {
@@ -317,16 +291,16 @@ impl Making<'_> {
                         Some(Js::Literal(value)) => scalar(value),
                         Some(_) => None,
                     };
-                    let Some(value) = value.filter(|_| answer.json.get(&below).is_none()) else {
+                    let Some(value) = value.filter(|_| answer.check.json.get(&below).is_none()) else {
                         return false;
                     };
-                    answer.json.insert(below, value);
+                    answer.check.json.insert(below, value);
                     return true;
                 }
             }
             (Js::Header(header), _)
                 if !is_not
-                    && answer.header.get(header).is_none_or(|known| *known == Value::Map(exists())) =>
+                    && answer.check.header.get(header).is_none_or(|known| *known == Value::Map(exists())) =>
             {
                 let test = match (name, text) {
                     (_, Some(text)) if is_equal => Some(Value::from(verbatim(text))),
@@ -337,7 +311,7 @@ impl Making<'_> {
                     _ => None,
                 };
                 if let Some(test) = test {
-                    answer.header.insert(header.as_str(), test);
+                    answer.check.header.insert(header.as_str(), test);
                     return true;
                 }
             }
@@ -389,8 +363,8 @@ impl Making<'_> {
         };
         let is_done = (is_equal || name == "zero") && is_not;
         let made = if is_not && !is_done { format!("not ({made})") } else { made };
-        if !answer.that.contains(&made) {
-            answer.that.push(made);
+        if !answer.check.that.contains(&made) {
+            answer.check.that.push(made);
         }
         true
     }
@@ -414,14 +388,14 @@ impl Making<'_> {
             _ => None,
         };
         if let Some(class) = class {
-            if name == "error" && is_not && answer.status.is_none() {
-                answer.status = Some(vec![Value::from("2xx"), "3xx".into()].into());
+            if name == "error" && is_not && answer.check.status.is_none() {
+                answer.check.status = Some(vec![Value::from("2xx"), "3xx".into()].into());
                 return true;
             }
             if is_not || !with.is_empty() {
                 return false;
             }
-            answer.status.get_or_insert(class);
+            answer.check.status.get_or_insert(class);
             return true;
         }
         match (name, texts.as_deref()) {
@@ -430,8 +404,8 @@ impl Making<'_> {
                 self.holds(0, &Js::Status, "equal", &[Js::Literal(Json::from(status as u64))], is_not, answer)
             }
             ("header", Some([header])) if !is_not => {
-                if answer.header.get(header).is_none() {
-                    answer.header.insert(header.as_str(), exists());
+                if answer.check.header.get(header).is_none() {
+                    answer.check.header.insert(header.as_str(), exists());
                 }
                 true
             }
@@ -439,12 +413,12 @@ impl Making<'_> {
                 self.holds(0, &Js::Header(header.clone()), "equal", &with[1..], is_not, answer)
             }
             ("json", Some([])) if !is_not => {
-                answer.header.insert("Content-Type", Map::from([("contains", "json")]));
+                answer.check.header.insert("Content-Type", Map::from([("contains", "json")]));
                 true
             }
-            ("body", Some([_])) if !is_not && answer.body.is_none() => {
+            ("body", Some([_])) if !is_not && answer.check.body.is_none() => {
                 let text = with.first().and_then(js_text).unwrap_or_default();
-                answer.body = Some(verbatim(&text).into());
+                answer.check.body = Some(verbatim(&text).into());
                 true
             }
             ("jsonBody", Some([path, ..])) if !is_not => {
@@ -566,7 +540,7 @@ fn json_check(name: &str, is_equal: bool, literal: Option<&Json>, with: &[Js]) -
 }
 
 fn put_status(answer: &mut Answer, all: &[u64]) -> bool {
-    answer.status = Some(match all {
+    answer.check.status = Some(match all {
         [] => return false,
         [one] => (*one).into(),
         all => all.iter().map(|one| Value::from(*one)).collect::<Vec<_>>().into(),

@@ -64,7 +64,7 @@ impl Making<'_> {
         }
         let element = format!("{{{{${}}}}}", shown(name));
         let would = "written a made-up value of its kind: random letters stand for it";
-        self.draft.tell(1, &element, would, true);
+        self.draft.tell(self.line, &element, would, true);
         Hole::new("lower(random_text(10))", true)
     }
 }

@@ -54,3 +54,20 @@ impl Lined {
         Lined { line, content }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_know_the_lines_of_their_keys() {
+        let root = Lined::from_yaml("t", "a:\n  b: [1,\n    x]\nc: y\n").unwrap();
+        let LinedContent::Map(entries) = &root.content else { panic!("{root:?}") };
+        let lines: Vec<(&str, usize)> = entries.iter().map(|(key, value)| (key.as_str(), value.line)).collect();
+        assert_eq!(lines, [("a", 1), ("c", 4)]);
+        let LinedContent::Map(inner) = &entries[0].1.content else { panic!("{root:?}") };
+        let LinedContent::List(items) = &inner[0].1.content else { panic!("{root:?}") };
+        assert_eq!((inner[0].1.line, items[0].line, items[1].line), (2, 2, 3));
+        assert!(Lined::from_yaml("t", "a: [").unwrap_err().to_string().contains("t:"));
+    }
+}
