@@ -108,6 +108,8 @@ struct Making<'n> {
     base: String,
     /// Variables with one value.
     values: HashMap<String, String>,
+    /// Those of them that are texts, although they look like numbers.
+    texts: HashSet<String>,
     /// Variables of which each user draws one of several values.
     drawn: HashMap<String, Vec<Value>>,
     /// Variables that steps set.
@@ -131,6 +133,7 @@ impl<'n> Making<'n> {
             target: String::new(),
             base: String::new(),
             values: HashMap::new(),
+            texts: HashSet::new(),
             drawn: HashMap::new(),
             assigned: HashSet::new(),
             lists: HashSet::new(),
@@ -175,6 +178,9 @@ impl<'n> Making<'n> {
         for (name, node) in self.both("variables").flat_map(Node::entries) {
             match &node.content {
                 Content::Scalar(scalar) => {
+                    if !scalar.is_bare() {
+                        self.texts.insert(name.clone());
+                    }
                     self.values.insert(name.clone(), scalar.as_str().to_owned());
                 }
                 Content::List(_) => {

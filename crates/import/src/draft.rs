@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use serde_json::Value as Json;
-use tidemark_scenario::{Secrets, secrets};
 use tidemark_scenario::source::{Map, Request, Scalar, Scenario, Value, verbatim};
+use tidemark_scenario::{Secrets, secrets};
 use tidemark_wire::http1::is_token;
 
 use crate::error::ImportError;

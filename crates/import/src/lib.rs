@@ -194,7 +194,9 @@ pub fn plan_of(
     }
     let has_environment = matches!(tool, foreign::Tool::Postman | foreign::Tool::Artillery);
     if environment.is_some() && !has_environment {
-        return Err(ImportError::new(format!("{name}: -E is for Postman and Artillery; leave it out")));
+        return Err(ImportError::new(format!(
+            "{name}: --environment is for Postman and Artillery; leave it out"
+        )));
     }
     let prefix = prefix(&folder, beside);
     let plan = plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties, environment };

@@ -442,6 +442,8 @@ impl<'p> Making<'p> {
     /// Sends a request to its origin.
     fn place(&mut self, origin: &str, made: &mut Request) {
         if *origin == self.system {
+            // told here, with the line of the first such request
+            self.url(origin);
             return;
         }
         if !origin.starts_with('?') && self.origins.len() <= ORIGINS_MAX {

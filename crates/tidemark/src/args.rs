@@ -141,7 +141,7 @@ pub struct RunArguments {
     #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
     pub properties: Vec<(String, String)>,
     /// Of a Postman collection the file of its environment, of an Artillery script the name of one
-    #[arg(short = 'E', short_alias = 'e', long, value_name = "FILE|NAME")]
+    #[arg(short = 'e', long, value_name = "FILE|NAME")]
     pub environment: Option<String>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]

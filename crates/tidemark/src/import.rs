@@ -98,7 +98,7 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
         }
         if arguments.environment.is_some() {
             return Err(Failure::usage(
-                "-E is for collections of Postman and scripts of Artillery; a scenario has settings: --set NAME=VALUE"
+                "--environment is for collections of Postman and scripts of Artillery; a scenario has settings: --set NAME=VALUE"
                     .to_owned(),
             ));
         }

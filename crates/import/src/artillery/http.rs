@@ -5,6 +5,7 @@ use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verba
 use super::Making;
 use super::answer::Answer;
 use super::steps::State;
+use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
 use crate::plan::{nested, shown};
@@ -185,8 +186,10 @@ impl Making<'_> {
         let text = self.text(node, rest, state).url_encoded();
         let base = if origin.is_none() { self.base.clone() } else { String::new() };
         let origin = if is_system { String::new() } else { verbatim(&origin.unwrap_or_default()) };
-        let is_whole = text.hole_of(text.marked.chars().next().unwrap_or_default()).is_some();
-        if let Some(hole) = text.only_hole().filter(|_| base.is_empty() && origin.is_empty()) {
+        // what a variable has may begin with a slash
+        let first = text.marked.chars().next().and_then(|c| text.hole_of(c));
+        let is_whole = first.is_some_and(|hole| !hole.expression.starts_with('\''));
+        if let Some(hole) = text.only_hole().filter(|_| is_whole && base.is_empty() && origin.is_empty()) {
             // a path that an answer gave
             return Some(format!("${{{}}}", hole.expression));
         }
@@ -280,7 +283,8 @@ impl Making<'_> {
             let text = self.text(node, node.text("value").unwrap_or_default(), state);
             part.insert("text", self.draft.value(name, &text));
         }
-        if let Some(kind) = node.text("contentType") {
+        let of_file = part.get("file").and_then(Value::as_str).and_then(media_type);
+        if let Some(kind) = node.text("contentType").or(of_file) {
             part.insert("type", verbatim(kind));
         }
         let plain = part.get("text").filter(|_| part.len() == 1).cloned();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_scenario::source::{
-    Load, Map, Method, Request, Scenario, Session, Step, System, Value, verbatim,
+    Load, Map, Method, Request, Scalar, Scenario, Session, Step, System, Value, verbatim,
 };
 
 use super::Making;
@@ -170,7 +170,9 @@ impl Making<'_> {
         if self.assigned.contains(name) {
             let ours = self.draft.variable(name);
             if let Some(value) = value {
-                state.begin(&ours, verbatim(&value).into());
+                let is_bare = is_typed(&value) && !self.texts.contains(name);
+                let value = if is_bare { Scalar::unquoted(&value) } else { verbatim(&value).into() };
+                state.begin(&ours, value.into());
             }
             state.used.push(ours.clone());
             return Some(Hole::new(ours, false));
@@ -179,7 +181,9 @@ impl Making<'_> {
         let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
         let is_text = !is_typed(&value) && value.parse::<f64>().is_err();
         let setting = self.draft.setting(name, Some(&value), "");
-        Some(Hole { is_text, ..Hole::new(setting, is_plain) })
+        let hole = Hole { is_text, ..Hole::new(setting.clone(), is_plain) };
+        let is_quoted = is_typed(&value) && self.texts.contains(name);
+        Some(if is_quoted { hole.with_type(format!("text({setting})")) } else { hole })
     }
 
     /// A structure with templates in it, as source.

@@ -6,8 +6,8 @@ use tidemark_scenario::source::{Map, Scalar, Step, Value, verbatim};
 use super::Making;
 use super::script::{self, Statement, call, lines, split, statements};
 use super::value::{Js, Locals, literal, member};
-use crate::names::name_of;
 use crate::checks::Checks;
+use crate::names::name_of;
 use crate::plan::shown;
 use crate::tree::Node;
 

@@ -3,6 +3,7 @@
 use tidemark_scenario::source::{Map, Request, Value, verbatim};
 
 use super::Making;
+use crate::form::media_type;
 use crate::holes::{Place, Text};
 use crate::plan::shown;
 use crate::tree::Node;
@@ -44,10 +45,15 @@ impl Making<'_> {
                     file.ignore(&["content"]);
                     file.text("src")
                 });
-                match source.and_then(|source| self.draft.file.file(source)) {
-                    Some((path, _)) => made.other.insert("body", Map::from([("file", verbatim(&path))])),
-                    None => self.no_file(body, element, source.unwrap_or_default()),
+                let Some((path, _)) = source.and_then(|source| self.draft.file.file(source)) else {
+                    return self.no_file(body, element, source.unwrap_or_default());
+                };
+                let is_type = |key: &str| key.eq_ignore_ascii_case("content-type");
+                let is_typed = made.headers.entries().iter().any(|entry| is_type(&entry.key));
+                if let Some(kind) = media_type(&path).filter(|_| !is_typed) {
+                    made.headers.insert("Content-Type", kind);
                 }
+                made.other.insert("body", Map::from([("file", verbatim(&path))]));
             }
             other => {
                 let would = format!("sent a body of the mode {:?}", shown(other));
@@ -176,7 +182,8 @@ impl Making<'_> {
                 let text = self.text(node.text("value").unwrap_or_default());
                 part.insert("text", self.draft.value(name, &text));
             }
-            if let Some(kind) = kind {
+            let of_file = part.get("file").and_then(Value::as_str).and_then(media_type);
+            if let Some(kind) = kind.or(of_file) {
                 part.insert("type", verbatim(kind));
             }
             let value = part.get("text").filter(|_| part.len() == 1).cloned();

@@ -63,7 +63,8 @@ mod tests {
     fn values_know_the_lines_of_their_keys() {
         let root = Lined::from_yaml("t", "a:\n  b: [1,\n    x]\nc: y\n").unwrap();
         let LinedContent::Map(entries) = &root.content else { panic!("{root:?}") };
-        let lines: Vec<(&str, usize)> = entries.iter().map(|(key, value)| (key.as_str(), value.line)).collect();
+        let lines: Vec<(&str, usize)> =
+            entries.iter().map(|(key, value)| (key.as_str(), value.line)).collect();
         assert_eq!(lines, [("a", 1), ("c", 4)]);
         let LinedContent::Map(inner) = &entries[0].1.content else { panic!("{root:?}") };
         let LinedContent::List(items) = &inner[0].1.content else { panic!("{root:?}") };
