@@ -82,14 +82,25 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
             if names.is_empty() { String::new() } else { "; give an environment: -E NAME".to_owned() };
         return Err(cannot(format!("its config has no target{way_out}")));
     }
+    if !is_address(&making.target) {
+        let target = shown(&making.target);
+        return Err(cannot(format!("its target {target:?} cannot be driven; write http://HOST:PORT")));
+    }
     let scenario = making.script(&root);
     making.draft.tell_unknown(&root, |keys| {
         let place = keys.iter().position(|key| !["config", "environments"].contains(key)).unwrap_or(0);
         let place = if keys.get(1) == Some(&"environments") { place + 1 } else { place };
-        !(keys.first() == Some(&"config")
-            && !["http", "defaults", "payload", "ws"].contains(keys.get(place).unwrap_or(&"")))
+        let place = keys.get(place).unwrap_or(&"");
+        keys.first() != Some(&"config") || ["http", "defaults", "payload", "ws"].contains(place)
     });
     making.draft.finished(scenario)
+}
+
+/// Whether a URL names a server that can be driven.
+fn is_address(url: &str) -> bool {
+    url::Url::parse(url)
+        .is_ok_and(|url| ["http", "https", "ws", "wss"].contains(&url.scheme()) && url.has_host())
+        && !url.contains(|c: char| c.is_whitespace())
 }
 
 /// A feeder of a file, and its columns.
@@ -217,7 +228,7 @@ impl<'n> Making<'n> {
             defaults.headers.insert("Accept-Encoding", "gzip, deflate, br");
             defaults.other.insert("follow", FOLLOW);
         }
-        self.options(&mut defaults, &mut limits, &mut system);
+        self.options(flows, &mut defaults, &mut limits, &mut system);
         let mut prepare = Vec::new();
         if let Some(before) = root.map("before") {
             let mut state = State::new("before");
@@ -336,7 +347,7 @@ impl<'n> Making<'n> {
     }
 
     /// What the configuration says of all requests.
-    fn options(&mut self, defaults: &mut Defaults, limits: &mut Map, system: &mut System) {
+    fn options(&mut self, flows: &[Node], defaults: &mut Defaults, limits: &mut Map, system: &mut System) {
         let mut timeout_s = TIMEOUT_S;
         if let Some(number) = self.of("timeout").and_then(Node::as_str).and_then(seconds) {
             timeout_s = number;
@@ -405,6 +416,9 @@ impl<'n> Making<'n> {
             if let Some(name) = tls.text("servername") {
                 self.draft.tell(tls.line, "tls.servername", format!("asked for {}", shown(name)), true);
             }
+        }
+        if !flows.iter().any(|flow| flow.text("engine") == Some("ws")) {
+            self.both("ws").for_each(Node::done);
         }
         if let Some(node) = self.of("engines") {
             // engines are told where a scenario has one

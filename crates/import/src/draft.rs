@@ -198,7 +198,8 @@ impl<'p> Draft<'p> {
     /// Names a request; `what` is the same for requests that are counted together.
     pub(crate) fn label(&mut self, made: &mut Request, wanted: &str, above: &str) {
         let path = made.path.as_str();
-        let what = format!("{} {}", made.method.as_str(), path.split('?').next().unwrap_or(path));
+        let at = made.other.get("at").and_then(Value::as_str).map_or(String::new(), |at| format!("{at} "));
+        let what = format!("{at}{} {}", made.method.as_str(), path.split('?').next().unwrap_or(path));
         let short = |text: &str| text.chars().take(LABEL_MAX).collect::<String>();
         let wanted = if wanted.trim().is_empty() { short(&plain(&what)) } else { short(wanted.trim()) };
         let mut label = wanted.clone();

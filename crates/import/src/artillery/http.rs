@@ -2,7 +2,7 @@
 
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 
-use super::Making;
+use super::{Making, is_address};
 use super::answer::Answer;
 use super::steps::State;
 use crate::form::media_type;
@@ -175,7 +175,7 @@ impl Making<'_> {
         };
         let is_system = origin.as_deref().is_none_or(|origin| origin == self.target);
         let is_known = origin.as_deref().is_none_or(|origin| {
-            !origin.contains("{{") && !has_credentials(origin) && url::Url::parse(origin).is_ok()
+            !origin.contains("{{") && !has_credentials(origin) && is_address(origin)
         });
         if !is_known || rest.is_empty() && origin.is_none() {
             let would = "been sent to a URL that is not known before the load";

@@ -59,6 +59,11 @@ impl Making<'_> {
                 ..Phase::default()
             });
         }
+        if !phases.iter().any(is_sent) {
+            let would = "begun users: no phase of it can be read, so one stands in their place";
+            self.draft.tell(self.config.line, "config.phases", would, true);
+            return Load { users: Some(1u64.into()), hold: Some("30s".into()), ..Load::default() };
+        }
         if let Some((line, bound)) = most.first().copied() {
             limits.insert("in flight", bound);
             limits.insert("at limit", "drop");
@@ -67,11 +72,6 @@ impl Making<'_> {
                     format!("bounded the users of this phase only: here all phases have at most {bound}");
                 self.draft.tell(line, "phase maxVusers", would, false);
             }
-        }
-        if !phases.iter().any(is_sent) {
-            let would = "begun users: no phase of it can be read, so one stands in their place";
-            self.draft.tell(self.config.line, "config.phases", would, true);
-            return Load { users: Some(1u64.into()), hold: Some("30s".into()), ..Load::default() };
         }
         while phases.last().is_some_and(|phase| !is_sent(phase)) {
             phases.pop();

@@ -51,6 +51,8 @@ impl Making<'_> {
             let text = self.scalar_text(value, state);
             self.draft.header(value.line, &mut headers, name, &text);
         }
+        // those of the configuration are of a connection without its own
+        common.iter().for_each(|common| common.ignore(&["headers"]));
         if !headers.is_empty() {
             step.insert("headers", headers);
         }
@@ -60,6 +62,7 @@ impl Making<'_> {
             .iter()
             .filter_map(|one| Some(verbatim(one.as_str()?).into()))
             .collect();
+        common.iter().for_each(|common| common.ignore(&["subprotocols"]));
         match <[Value; 1]>::try_from(protocols) {
             Ok([one]) => step.insert("subprotocol", one),
             Err(all) if !all.is_empty() => step.insert("subprotocol", all),

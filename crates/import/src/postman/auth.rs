@@ -1,9 +1,11 @@
 //! Credentials of requests, their own or those of a folder or the collection.
 
 use tidemark_scenario::source::{Map, Request, Value};
+use tidemark_wire::http1::is_token;
 
 use super::Making;
 use crate::add_header;
+use crate::holes::Place;
 use crate::plan::shown;
 use crate::tree::{Content, Node};
 
@@ -14,7 +16,7 @@ impl Making<'_> {
         let part = |name: &str| parameter(auth, kind, name);
         let made = match kind {
             "basic" => {
-                let user = self.text(&part("username")).write(crate::holes::Place::Raw);
+                let user = self.text(&part("username")).write(Place::Raw);
                 let password = self.text(&part("password"));
                 let password = self.draft.value("password", &password);
                 Map::from([("basic", Map::from([("user", user), ("password", password)]))])
@@ -76,16 +78,21 @@ impl Making<'_> {
             return self.draft.tell(auth.line, element, would, true);
         }
         let (name, value) = (parameter(auth, &kind, "key"), parameter(auth, &kind, "value"));
+        let is_query = parameter(auth, &kind, "in") == "query";
+        if name.is_empty() || !is_query && !is_token(name.as_bytes()) {
+            let would = format!("sent a key as {:?}, which is no name", shown(&name));
+            return self.draft.tell(auth.line, element, would, true);
+        }
         let value = self.text(&value);
         let value = match value.literal() {
             // whatever it is called
             Some(literal) if !literal.is_empty() => {
-                format!("${{{}}}", self.draft.secret(&name, &literal.to_owned()))
+                format!("${{{}}}", self.draft.secret(&name, literal))
             }
             _ => self.draft.value(&name, &value),
         };
-        let name = self.text(&name).write(crate::holes::Place::Raw);
-        if parameter(auth, &kind, "in") == "query" {
+        let name = self.text(&name).write(Place::Raw);
+        if is_query {
             made.query.insert(name, value);
         } else {
             add_header(&mut made.headers, &name, value);

@@ -187,7 +187,7 @@ impl Making<'_> {
                 part.insert("type", verbatim(kind));
             }
             let value = part.get("text").filter(|_| part.len() == 1).cloned();
-            made.multipart.insert(ours, value.unwrap_or_else(|| Value::Map(part)));
+            made.multipart.insert(ours, value.unwrap_or(Value::Map(part)));
         }
         made.headers.remove("Content-Type");
     }
