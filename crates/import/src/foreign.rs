@@ -6,6 +6,8 @@ use std::path::Path;
 
 /// Bytes of a file that are looked at.
 const LOOKED_AT: u64 = 64 << 10;
+/// Bytes of a file that are looked at for a plan: as many as a script in YAML has.
+const PLAN_LOOKED_AT: u64 = 4 << 20;
 /// Bytes of JSON that are its beginning.
 const JSON_BEGIN: usize = 400;
 
@@ -50,13 +52,18 @@ const SCRIPT: &str = "tidemark hit -s FILE URL, or name it in a scenario (docs/s
 pub(crate) enum Tool {
     JMeter,
     Tsung,
+    Postman,
+    Artillery,
 }
 
 /// The tool whose plan a text is.
 pub(crate) fn plan_of(text: &str) -> Option<Tool> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with('{') {
+        return plan_of_json(text);
+    }
     if !text.starts_with('<') {
-        return None;
+        return is_artillery(text).then_some(Tool::Artillery);
     }
     let is_root = |tag: &str| {
         let behind = text.split_once(tag).map(|(_, behind)| behind);
@@ -65,12 +72,68 @@ pub(crate) fn plan_of(text: &str) -> Option<Tool> {
     if is_root("<jmeterTestPlan") { Some(Tool::JMeter) } else { is_root("<tsung").then_some(Tool::Tsung) }
 }
 
+/// The tool whose plan a text of JSON is, by its outermost keys. It may be cut off: then what came so far counts.
+fn plan_of_json(text: &str) -> Option<Tool> {
+    let keys = outer_keys(text);
+    let has = |key: &str| keys.iter().any(|(known, _)| known == key);
+    let is_collection = |from: usize| {
+        // the schema's name stands in the first lines, or in those of `info` at least
+        let behind = text.get(from..).unwrap_or_default();
+        let at = ["schema.getpostman.com/", "schema.postman.com/"].iter().find_map(|host| behind.find(host));
+        at.is_some_and(|at| behind[at..].split('"').next().is_some_and(|url| url.contains("/collection/v2.")))
+    };
+    if let Some((_, from)) = keys.iter().find(|(key, _)| key == "info") {
+        return (has("item") || keys.len() == 1)
+            .then_some(())
+            .filter(|()| is_collection(*from))
+            .map(|()| Tool::Postman);
+    }
+    (has("config") && has("scenarios")).then_some(Tool::Artillery)
+}
+
+/// The keys of the outermost object of JSON, and where each stands.
+fn outer_keys(text: &str) -> Vec<(String, usize)> {
+    let (mut keys, mut depth, mut begin, mut escaped) = (Vec::new(), 0usize, None, false);
+    let mut last = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match (begin, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(from), b'"') => {
+                (begin, last) = (None, Some((from + 1, at)));
+            }
+            (Some(_), _) => {}
+            (None, b'"') => begin = Some(at),
+            (None, b':') if depth == 1 => {
+                if let Some((from, to)) = last.take() {
+                    keys.push((text.get(from..to).unwrap_or_default().to_owned(), from));
+                }
+            }
+            (None, b'{' | b'[') => depth += 1,
+            (None, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    keys
+}
+
+/// Whether a text of YAML has the keys of a script at the beginning of lines.
+fn is_artillery(text: &str) -> bool {
+    let has = |key: &str| {
+        text.lines().any(|line| {
+            line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
+                || [('"', '"'), ('\'', '\'')].iter().any(|(a, b)| line.starts_with(&format!("{a}{key}{b}:")))
+        })
+    };
+    has("scenarios") && has("config")
+}
+
 /// Whether a file is such a plan.
 pub(crate) fn is_plan(file: &Path) -> bool {
     let mut begin = Vec::new();
     // a pipe may never end
     let is_read = file.is_file()
-        && File::open(file).is_ok_and(|file| file.take(LOOKED_AT).read_to_end(&mut begin).is_ok());
+        && File::open(file).is_ok_and(|file| file.take(PLAN_LOOKED_AT).read_to_end(&mut begin).is_ok());
     // the last character may be cut
     is_read && plan_of(&text_of(begin)).is_some()
 }
@@ -92,9 +155,24 @@ const TOOLS: &[Kind] = &[
     },
     Kind { what: "an XML document", ends: &["xml", "wsdl"], looks: Looks::Xml(&["<"]), way_out: RECORD },
     Kind {
-        what: "a Postman collection",
+        what: "a collection of Postman",
         ends: &[],
-        looks: Looks::Json(&["\"_postman_id\"", "schema.getpostman.com", "schema.postman.com"]),
+        looks: Looks::Json(&[
+            "schema.getpostman.com/json/collection/v2.",
+            "schema.postman.com/json/collection/v2.",
+            "schema.postman.com/collection/v2.",
+        ]),
+        way_out: IMPORT,
+    },
+    Kind {
+        what: "a file of Postman's (a collection has version 2.1)",
+        ends: &[],
+        looks: Looks::Json(&[
+            "\"_postman_id\"",
+            "\"_postman_variable_scope\"",
+            "schema.getpostman.com",
+            "schema.postman.com",
+        ]),
         way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`, or export the API as OpenAPI \
                   for `tidemark init`",
     },
@@ -130,7 +208,7 @@ const TOOLS: &[Kind] = &[
         what: "a script of Artillery",
         ends: &[],
         looks: Looks::Keys(&["config", "scenarios"]),
-        way_out: RECORD,
+        way_out: IMPORT,
     },
     Kind {
         what: "a benchmark of Hyperfoil",
@@ -315,7 +393,16 @@ mod tests {
             ("plan", "<jmeterTestPlan>", "a JMeter plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">", "a Tsung plan"),
             ("t.xml", "<?xml version=\"1.0\"?>\n<a/>", "an XML document"),
-            ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a Postman collection"),
+            (
+                "t.json",
+                "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}",
+                "a file of Postman's (a collection has version 2.1)",
+            ),
+            (
+                "t.json",
+                "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": []}",
+                "a collection of Postman",
+            ),
             ("T.scala", "class T extends Simulation", "a Gatling simulation"),
             ("t.py", "from locust import HttpUser", "a locustfile"),
             ("t.lua", "wrk.method = 'POST'", "a wrk script"),
@@ -326,7 +413,14 @@ mod tests {
             ("t.json", "{\"swagger\": \"2.0\"}", "an OpenAPI document"),
         ] {
             let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
-            let is_read = ["a wrk script", "a JMeter plan", "a Tsung plan"].contains(&what);
+            let is_read = [
+                "a wrk script",
+                "a JMeter plan",
+                "a Tsung plan",
+                "a collection of Postman",
+                "a script of Artillery",
+            ]
+            .contains(&what);
             let says = if is_read {
                 format!("{name} is {what}: tidemark ")
             } else {

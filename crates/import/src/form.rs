@@ -72,6 +72,22 @@ impl Field {
     }
 }
 
+/// The same and more, as clients take it that know more of them.
+pub(crate) fn media_type(name: &str) -> Option<&'static str> {
+    const MORE: [(&str, &str); 8] = [
+        (".json", "application/json"),
+        (".csv", "text/csv"),
+        (".zip", "application/zip"),
+        (".gz", "application/gzip"),
+        (".css", "text/css"),
+        (".webp", "image/webp"),
+        (".mp4", "video/mp4"),
+        (".mp3", "audio/mpeg"),
+    ];
+    let small = name.to_ascii_lowercase();
+    type_of(name).or_else(|| MORE.iter().find(|(end, _)| small.ends_with(end)).map(|(_, kind)| *kind))
+}
+
 /// The type of a file of this name.
 fn type_of(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();

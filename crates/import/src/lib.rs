@@ -1,6 +1,7 @@
 //! Files and command lines of other tools become requests and scenarios.
 //!
-//! [`scenario`] makes a scenario of a URL, an OpenAPI document or a HAR recording, [`plan`] of a plan of JMeter or Tsung. [`list()`] reads a file of requests:
+//! [`scenario`] makes a scenario of a URL, an OpenAPI document or a HAR recording, [`plan`] of a plan of JMeter or Tsung, a
+//! collection of Postman or a script of Artillery. [`list()`] reads a file of requests:
 //! URLs, vegeta's targets, command lines of curl. [`curl`] reads one such command line, and [`shell`] its quotes.
 //! What is read comes from elsewhere: it is bounded, nothing in it becomes a hole of the scenario, and secrets become
 //! settings.
@@ -15,11 +16,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod artillery;
+mod checks;
 pub mod curl;
+mod draft;
 mod error;
 mod foreign;
 mod form;
 mod har;
+mod holes;
 mod jmeter;
 mod left_out;
 mod list;
@@ -28,9 +33,11 @@ mod openapi;
 mod page;
 mod percent;
 mod plan;
+mod postman;
 mod reach;
 pub mod shell;
 mod target;
+mod tree;
 mod tsung;
 mod xml;
 
@@ -145,13 +152,22 @@ pub fn scenario_of(file: &Path, text: &str, hosts: &[String]) -> Result<Imported
     }
 }
 
-/// The scenario of another load tool's plan. `properties` are what JMeter is given with `-J`; `beside` is the folder in
-/// which the scenario is to lie, so that it names the plan's files from there.
+/// What a plan is read with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanOptions<'o> {
+    /// What JMeter is given with `-J`.
+    pub properties: &'o [(String, String)],
+    /// Of Postman the file with the environment, of Artillery the name of one in the script.
+    pub environment: Option<&'o str>,
+}
+
+/// The scenario of another load tool's plan. `beside` is the folder in which the scenario is to lie, so that it names the
+/// plan's files from there.
 ///
 /// # Errors
 /// Where it is no plan, or nothing in it can be sent, with the place.
-pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Result<Imported, ImportError> {
-    plan_of(file, &read(file)?, properties, beside)
+pub fn plan(file: &Path, options: &PlanOptions<'_>, beside: &Path) -> Result<Imported, ImportError> {
+    plan_of(file, &read(file)?, options, beside)
 }
 
 /// The same of a plan's text; `file` is what messages call it, and where the files lie that it names.
@@ -161,27 +177,34 @@ pub fn plan(file: &Path, properties: &[(String, String)], beside: &Path) -> Resu
 pub fn plan_of(
     file: &Path,
     text: &str,
-    properties: &[(String, String)],
+    options: &PlanOptions<'_>,
     beside: &Path,
 ) -> Result<Imported, ImportError> {
     let name = file.display().to_string();
     let folder = folder_of(file);
     let Some(tool) = foreign::plan_of(text) else {
         return Err(ImportError::new(format!(
-            "{name}: this is not a plan of JMeter or Tsung; a HAR file or an OpenAPI document is read by: tidemark init"
+            "{name}: this is not a plan of JMeter or Tsung, a collection of Postman or a script of Artillery; a HAR file or an OpenAPI document \
+             is read by: tidemark init"
         )));
     };
+    let PlanOptions { properties, environment } = *options;
+    if tool != foreign::Tool::JMeter && !properties.is_empty() {
+        return Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")));
+    }
+    let has_environment = matches!(tool, foreign::Tool::Postman | foreign::Tool::Artillery);
+    if environment.is_some() && !has_environment {
+        return Err(ImportError::new(format!(
+            "{name}: --environment is for Postman and Artillery; leave it out"
+        )));
+    }
     let prefix = prefix(&folder, beside);
+    let plan = plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties, environment };
     match tool {
-        foreign::Tool::JMeter => {
-            jmeter::scenario(&plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties })
-        }
-        foreign::Tool::Tsung if !properties.is_empty() => {
-            Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")))
-        }
-        foreign::Tool::Tsung => {
-            tsung::scenario(&plan::Plan { name: &name, text, folder: &folder, prefix: &prefix, properties })
-        }
+        foreign::Tool::JMeter => jmeter::scenario(&plan),
+        foreign::Tool::Tsung => tsung::scenario(&plan),
+        foreign::Tool::Postman => postman::scenario(&plan),
+        foreign::Tool::Artillery => artillery::scenario(&plan),
     }
 }
 

@@ -1,6 +1,11 @@
 //! What the importers of plans have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tidemark_scenario::source::{Scenario, Step, Value};
+
+/// Longest text that is shown, characters.
+const SHOWN_MAX: usize = 80;
 
 /// A plan that is read, and what it is read with.
 pub(crate) struct Plan<'p> {
@@ -13,6 +18,24 @@ pub(crate) struct Plan<'p> {
     pub(crate) prefix: &'p str,
     /// `-J name=value`; none where the tool has no properties.
     pub(crate) properties: &'p [(String, String)],
+    /// `-E`: a file of Postman's, or the name of an environment of Artillery's.
+    pub(crate) environment: Option<&'p str>,
+}
+
+impl Plan<'_> {
+    /// A file that the plan names, as the scenario names it, and where it is: in the plan's folder, under its whole name or
+    /// its last one.
+    pub(crate) fn file(&self, name: &str) -> Option<(String, PathBuf)> {
+        let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let path = beside(self.folder, name).or_else(|| beside(self.folder, last))?;
+        Some((format!("{}{}", self.prefix, path.display()), self.folder.join(path)))
+    }
+
+    /// The same with its text.
+    pub(crate) fn text_of(&self, name: &str) -> Option<(String, String)> {
+        let (name, path) = self.file(name)?;
+        Some((name, crate::read(&path).ok()?))
+    }
 }
 
 /// A text as an expression has it, in quotes.
@@ -28,4 +51,28 @@ pub(crate) fn quoted(text: &str) -> String {
         }
     }
     out + "'"
+}
+
+/// A text of the plan as it is shown: short, on one line.
+pub(crate) fn shown(text: &str) -> String {
+    let text: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN_MAX + 1).collect();
+    if text.chars().count() > SHOWN_MAX {
+        text.chars().take(SHOWN_MAX).chain("…".chars()).collect()
+    } else {
+        text
+    }
+}
+
+/// Steps as they stand below another step.
+pub(crate) fn nested(steps: Vec<Step>) -> Value {
+    let whole = Scenario { prepare: steps, ..Scenario::default() };
+    whole.to_map().get("prepare").cloned().unwrap_or_else(|| Value::List(Vec::new()))
+}
+
+/// The path of a file within a folder or below. A plan of somebody else's must not read what it likes.
+pub(crate) fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let path = folder.join(name).canonicalize().ok()?;
+    path.strip_prefix(&folder).ok().filter(|_| path.is_file()).map(Path::to_owned)
 }

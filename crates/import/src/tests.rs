@@ -1228,3 +1228,59 @@ fn files_of_a_plan_are_named_from_where_the_scenario_lies() {
         assert_eq!(prefix(&of(plans), &of(beside)), says, "{plans} from {beside}");
     }
 }
+
+/// What is made of a file is what lies beside it: what is told, then the scenario.
+pub(crate) fn assert_as_expected(
+    folder: &Path,
+    name: &str,
+    end: &str,
+    read: impl Fn(&str, &str) -> Result<Imported, ImportError>,
+) {
+    let file = format!("{name}.{end}");
+    let text = std::fs::read_to_string(folder.join(&file)).unwrap();
+    let made = read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+    let yaml = made.checked_in(folder).unwrap_or_else(|error| panic!("{error}\n{}", made.scenario.to_yaml()));
+    let mark = |is_request| if is_request { "#!" } else { "# " };
+    let told: String = made.left_out.iter().map(|one| format!("{} {one}\n", mark(one.is_request))).collect();
+    let all = format!("{told}{yaml}");
+    let expected = folder.join(format!("{name}.expected"));
+    if std::env::var_os("TIDEMARK_WRITE_EXPECTED").is_some() {
+        std::fs::write(&expected, &all).unwrap();
+    }
+    let expected = std::fs::read_to_string(expected).unwrap_or_default();
+    assert_eq!(all, expected, "{file}: read the difference; TIDEMARK_WRITE_EXPECTED=1 takes it over");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A collection or a script in which something was changed anywhere is refused, or becomes a scenario without mistakes.
+    #[test]
+    fn changed_plans_are_read(
+        which in 0usize..16,
+        changes in vec((any::<prop::sample::Index>(), 0usize..40, any::<prop::sample::Index>(), 0usize..40), 1..4),
+    ) {
+        let names = [
+            "postman/shop.json", "postman/scripts.json", "postman/told.json", "postman/bodies.json", "postman/auth.json",
+            "postman/environment.json", "postman/folders.json", "postman/answers.json", "artillery/shop.yml",
+            "artillery/loops.yml", "artillery/socket.yml", "artillery/told.yml", "artillery/bodies.yml",
+            "artillery/sent.yml", "artillery/captures.yml", "artillery/ensure.yml",
+        ];
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(names[which]);
+        let mut text: Vec<char> = std::fs::read_to_string(&file).unwrap().chars().collect();
+        for (to, length, from, taken) in changes {
+            let from = from.index(text.len());
+            let piece: Vec<char> = text[from..(from + taken).min(text.len())].to_vec();
+            let to = to.index(text.len());
+            let end = (to + length).min(text.len());
+            text.splice(to..end, piece);
+            prop_assume!(!text.is_empty());
+        }
+        let text: String = text.into_iter().collect();
+        let folder = file.parent().unwrap();
+        if let Ok(made) = plan_of(&file, &text, &PlanOptions::default(), folder) {
+            let checked = made.checked_in(folder);
+            prop_assert!(checked.is_ok(), "{}\n{text}", checked.unwrap_err());
+        }
+    }
+}

@@ -19,19 +19,19 @@ mod text;
 mod websocket;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 
-use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
+use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, verbatim};
 
 use self::machines::Server;
 use self::options::Options;
 use self::sources::Sources;
 use self::steps::State;
-use self::text::{Hole, Piece, Text, has_marks, pieces};
+use self::text::{Piece, pieces};
 use crate::error::ImportError;
+use crate::holes::{Hole, Text, has_marks};
 use crate::left_out::LeftOut;
 use crate::names::{Settings, name_of};
-use crate::plan::Plan;
+use crate::plan::{Plan, beside, nested, shown};
 use crate::xml::Element;
 use crate::{Imported, xml};
 
@@ -43,8 +43,6 @@ const BYTES_MAX: usize = 1 << 20;
 const ANSWERS_S: f64 = 5.0;
 /// Most parts that an error tells.
 const SHOWN_PARTS_MAX: usize = 10;
-/// Longest text that is shown, characters.
-const SHOWN_MAX: usize = 80;
 
 /// The scenario of a plan.
 ///
@@ -341,7 +339,7 @@ impl<'p> Making<'p> {
                     if state.is_unsure(name) {
                         expression = format!("default({expression}, 'undefined')");
                     }
-                    out.push_hole(Hole { expression, is_plain: state.is_plain(name) });
+                    out.push_hole(Hole::new(expression, state.is_plain(name)));
                 }
                 Piece::Variable(name) => {
                     self.tell(
@@ -355,11 +353,11 @@ impl<'p> Making<'p> {
                     out.push("undefined");
                 }
                 Piece::Function("ts_user_server", "get_unique_id" | "get_really_unique_id") => {
-                    out.push_hole(Hole { expression: "count(unique_id) + 1".into(), is_plain: true });
+                    out.push_hole(Hole::new("count(unique_id) + 1", true));
                 }
                 Piece::Function(module, function) => {
                     let expression = self.unknown_value(element, &format!("{module}:{function}"));
-                    out.push_hole(Hole { expression, is_plain: false });
+                    out.push_hole(Hole::new(expression, false));
                 }
             }
         }
@@ -464,38 +462,4 @@ fn uses(element: &Element, name: &str) -> bool {
 
 fn has_request(element: &Element) -> bool {
     element.name == "request" || element.children.iter().any(has_request)
-}
-
-/// A text of the plan as it is shown: short, on one line.
-fn shown(text: &str) -> String {
-    let text: String =
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN_MAX + 1).collect();
-    if text.chars().count() > SHOWN_MAX {
-        text.chars().take(SHOWN_MAX).chain("…".chars()).collect()
-    } else {
-        text
-    }
-}
-
-/// Steps as they stand below another step.
-fn nested(steps: Vec<Step>) -> Value {
-    let whole = Scenario { prepare: steps, ..Scenario::default() };
-    whole.to_map().get("prepare").cloned().unwrap_or_else(|| Value::List(Vec::new()))
-}
-
-/// A file that the plan names, as the scenario names it, and its text: in the plan's folder, under its whole name or its
-/// last one.
-fn read_file(making: &Making<'_>, name: &str) -> Option<(String, String)> {
-    let Plan { folder, prefix, .. } = making.file;
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let path = beside(folder, name).or_else(|| beside(folder, last))?;
-    let text = crate::read(&folder.join(&path)).ok()?;
-    Some((format!("{prefix}{}", path.display()), text))
-}
-
-/// The path of a file within a folder or below. A plan of somebody else's must not read what it likes.
-fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
-    let folder = folder.canonicalize().ok()?;
-    let path = folder.join(name).canonicalize().ok()?;
-    path.strip_prefix(&folder).ok().filter(|_| path.is_file()).map(Path::to_owned)
 }

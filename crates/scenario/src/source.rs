@@ -46,6 +46,7 @@
 //! "#);
 //! ```
 
+mod lined;
 mod parts;
 mod record;
 mod scalar;
@@ -53,6 +54,7 @@ mod step;
 mod value;
 mod write;
 
+pub use lined::{Lined, LinedContent};
 pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
 pub use record::Named;
 pub use step::{Choose, Method, Request, Step, Think, Way, method_as_sent};

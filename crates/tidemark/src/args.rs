@@ -68,7 +68,7 @@ pub enum Verb {
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
     Init(InitArguments),
-    /// Make a scenario of a JMeter or Tsung plan; report what cannot be taken over
+    /// Make a scenario of a plan of JMeter, Tsung, Postman or Artillery; report what cannot be taken over
     Import(ImportArguments),
     /// Show a run again, or what JMeter measured
     Report(ReportArguments),
@@ -132,7 +132,7 @@ Examples:
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
-    /// A scenario file, the name of a shipped scenario, a JMeter or Tsung plan, or a k6 script
+    /// A scenario, the name of a shipped one, a script of k6, or a plan of JMeter, Tsung, Postman or Artillery
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)
@@ -144,6 +144,9 @@ pub struct RunArguments {
     /// Of a script of k6: what it finds as __ENV.NAME (repeatable)
     #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
     pub env: Vec<(String, String)>,
+    /// Of a Postman collection the file of its environment, of an Artillery script the name of one
+    #[arg(short = 'E', long, value_name = "FILE|NAME")]
+    pub environment: Option<String>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
     pub rate: Option<RateRange>,

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidemark_import::{Imported, LeftOut};
+use tidemark_import::{Imported, LeftOut, PlanOptions};
 use tidemark_scenario::Experiment;
 
 use crate::args::{RunArguments, key_value};
@@ -21,7 +21,8 @@ const TOLD_MAX: usize = 100;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JMeter's thread groups become sessions with their load, samplers requests. Tsung's sessions stay sessions, its phases become a \
-load whose users arrive at random. What cannot be taken over is listed with its line and what it would have done; \
+load whose users arrive at random. Requests of a Postman collection become the steps of one user, Artillery's scenarios sessions and \
+its phases an open load. What cannot be taken over is listed with its line and what it would have done; \
 docs/import.md says what becomes of what. Passwords and tokens become settings.
 
 Exit status: 0 the scenario is written, 2 it cannot be made, or --strict and something was left out.
@@ -32,9 +33,11 @@ Examples:
   tidemark import plan.jmx --strict > my.yaml
   tidemark import tsung.xml -o my.yaml
   tidemark import script.js -e BASE=http://127.0.0.1:8080 -o my.yaml
+  tidemark import shop.postman_collection.json -E test.postman_environment.json -o my.yaml
+  tidemark import artillery.yml -E staging --strict -o my.yaml
   tidemark run plan.jmx -J host=127.0.0.1 --once -v")]
 pub struct ImportArguments {
-    /// A plan of JMeter (.jmx) or Tsung (.xml), or a script of k6 (.js, .ts), which the scenario runs
+    /// A plan of JMeter (.jmx) or Tsung (.xml), a collection of Postman (.json), a script of Artillery (.yml) or k6 (.js, .ts)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Write the scenario to this new file [default: standard output]
@@ -49,6 +52,9 @@ pub struct ImportArguments {
     /// Of a script of k6: what it finds as __ENV.NAME (repeatable)
     #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
     pub env: Vec<(String, String)>,
+    /// Of Postman the file of the environment, of Artillery the name of one
+    #[arg(short = 'E', long, value_name = "FILE|NAME")]
+    pub environment: Option<String>,
 }
 
 /// Writes the scenario of a plan.
@@ -87,7 +93,9 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
             None => output::print(&text).map(|()| tidemark_lab::EXIT_PASS),
         };
     }
-    let made = tidemark_import::plan(&arguments.file, &arguments.properties, folder)?;
+    let options =
+        PlanOptions { properties: &arguments.properties, environment: arguments.environment.as_deref() };
+    let made = tidemark_import::plan(&arguments.file, &options, folder)?;
     let name = arguments.file.display().to_string();
     let text = made.checked_in(folder).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     tell(&name, &made);
@@ -134,10 +142,18 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
                 "-J is for plans of JMeter; a scenario has settings: --set NAME=VALUE".to_owned(),
             ));
         }
+        if arguments.environment.is_some() {
+            return Err(Failure::usage(
+                "--environment is for collections of Postman and scripts of Artillery; a scenario has settings: --set NAME=VALUE"
+                    .to_owned(),
+            ));
+        }
         return scenario::load(&arguments.scenario, &arguments.settings);
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = tidemark_import::plan(file, &arguments.properties, folder)?;
+    let options =
+        PlanOptions { properties: &arguments.properties, environment: arguments.environment.as_deref() };
+    let made = tidemark_import::plan(file, &options, folder)?;
     let text =
         made.checked_in(folder).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
     tell(&arguments.scenario, &made);

@@ -105,7 +105,7 @@ fn plan(children: &str) -> String {
 }
 
 fn made_in(folder: &Path, text: &str, properties: &[(String, String)]) -> Imported {
-    let plan = Plan { name: "t.jmx", text, folder, prefix: "", properties };
+    let plan = Plan { name: "t.jmx", text, folder, prefix: "", properties, environment: None };
     scenario(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -1106,7 +1106,14 @@ fn what_is_no_plan_is_refused() {
         (&plan(""), "there is nothing in it that can be sent here"),
         (&plan(&group("U", "", &node("FTPSampler", "F", "", ""))), "FTPSampler"),
     ] {
-        let plan = Plan { name: "t.jmx", text, folder: Path::new("."), prefix: "", properties: &[] };
+        let plan = Plan {
+            name: "t.jmx",
+            text,
+            folder: Path::new("."),
+            prefix: "",
+            properties: &[],
+            environment: None,
+        };
         let error = scenario(&plan).unwrap_err().to_string();
         assert!(error.starts_with("t.jmx: ") && error.contains(says), "{error}");
     }

@@ -12,10 +12,10 @@ use super::answer::Kind;
 use super::machines::server;
 use super::sources::Contents;
 use super::steps::State;
-use super::text::{Hole, Place, Text};
 use super::{BYTES_MAX, Making, REQUESTS_MAX, shown};
 use crate::add_header;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
+use crate::holes::{Hole, Place, Text};
 use crate::xml::Element;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -400,7 +400,7 @@ impl Making<'_> {
                     out.push(before);
                     out.push(&behind[..from]);
                     let expression = self.secret(&name, value);
-                    out.push_hole(Hole { expression, is_plain: false });
+                    out.push_hole(Hole::new(expression, false));
                     rest = &behind[from + value.len()..];
                 }
                 None => {

@@ -3,9 +3,9 @@
 use tidemark_scenario::source::{Feeder, Map, Step, Value, verbatim};
 
 use super::steps::{State, Variable};
-use super::text::Place;
-use super::{Making, read_file, shown};
+use super::{Making, shown};
 use crate::har::hidden::is_hidden;
+use crate::holes::Place;
 use crate::names::name_of;
 use crate::xml::Element;
 
@@ -289,7 +289,7 @@ impl Making<'_> {
 
     /// The path of a file, and how many cells a line has; none where it cannot be read here as Tsung does.
     fn shape(&mut self, element: &Element, value: &str, delimiter: &str) -> Option<(String, usize)> {
-        let Some((path, text)) = read_file(self, value) else {
+        let Some((path, text)) = self.file.text_of(value) else {
             self.tell(element, format!("read {:?}, which is not in the plan's folder", shown(value)), true);
             return None;
         };
@@ -341,7 +341,7 @@ impl Making<'_> {
         subst: bool,
         state: &State,
     ) -> Option<Contents> {
-        let Some((path, text)) = read_file(self, file) else {
+        let Some((path, text)) = self.file.text_of(file) else {
             self.tell(
                 element,
                 format!("sent what is in {:?}, which is no text file in the plan's folder", shown(file)),

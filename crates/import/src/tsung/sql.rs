@@ -5,8 +5,8 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 use super::answer::Kind;
 use super::http::Common;
 use super::steps::State;
-use super::text::{Place, Text};
 use super::{Making, shown};
+use crate::holes::{Place, Text};
 use crate::xml::Element;
 
 impl Making<'_> {

@@ -29,7 +29,7 @@ fn plan(steps: &str) -> String {
 }
 
 fn read_in(folder: &Path, text: &str) -> Result<Imported, ImportError> {
-    scenario(&Plan { name: "plan.xml", text, folder, prefix: "", properties: &[] })
+    scenario(&Plan { name: "plan.xml", text, folder, prefix: "", properties: &[], environment: None })
 }
 
 /// The scenario as YAML, in which the checker finds no mistake, and what was told.

@@ -6,8 +6,8 @@ use super::answer::Kind;
 use super::http::Common;
 use super::machines::Server;
 use super::steps::{State, close, set};
-use super::text::Place;
 use super::{Making, shown};
+use crate::holes::Place;
 use crate::xml::Element;
 
 impl Making<'_> {
