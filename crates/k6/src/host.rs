@@ -334,6 +334,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("isRehearsal", host.script.is_rehearsal)?;
     natives.set("rehearsalBody", crate::rehearsal::BODY)?;
     bytes::install(&natives)?;
+    crate::urls::install(&natives)?;
     natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
     let globals = ctx.globals();
     globals.set("__k6", natives)?;

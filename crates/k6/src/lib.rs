@@ -14,12 +14,14 @@ mod bytes;
 mod host;
 mod metrics;
 mod modules;
+mod once;
 mod options;
 mod program;
 mod rehearsal;
 mod script;
 mod summary;
 mod thresholds;
+mod urls;
 mod vu;
 
 use std::fmt;
@@ -31,10 +33,12 @@ use serde_json::Value;
 use tidemark_drive::Programs;
 
 pub use metrics::CheckCounts;
+#[doc(hidden)]
+pub use once::{Once, SentOnce};
 pub use options::{Executor, Given, ScenarioOf, Stage};
 pub use program::{Origin, Runs};
 pub use rehearsal::Sent;
-pub use summary::{Summary, ThresholdOutcome};
+pub use summary::{CheckOutcome, Summary, ThresholdOutcome};
 
 use crate::metrics::{Measured, Metrics};
 use crate::program::Users;

@@ -46,6 +46,17 @@ pub struct CheckOutcome {
     pub counts: CheckCounts,
 }
 
+impl CheckOutcome {
+    /// All that were measured, in the order in which they came.
+    pub(crate) fn all(measured: &Measured) -> Vec<CheckOutcome> {
+        let told = measured.check_order.iter().filter_map(|key| {
+            let counts = *measured.checks.get(key)?;
+            Some(CheckOutcome { group: key.0.clone(), name: key.1.clone(), counts })
+        });
+        told.collect()
+    }
+}
+
 /// What a script measured.
 #[derive(Debug, Clone)]
 pub struct Summary {
@@ -146,14 +157,7 @@ impl Summary {
             let empty = Values::new(definitions[part.metric].kind);
             put(&part.written, &definitions[part.metric], values.as_ref().unwrap_or(&empty));
         }
-        let checks: Vec<CheckOutcome> = measured
-            .check_order
-            .iter()
-            .filter_map(|key| {
-                let counts = *measured.checks.get(key)?;
-                Some(CheckOutcome { group: key.0.clone(), name: key.1.clone(), counts })
-            })
-            .collect();
+        let checks = CheckOutcome::all(measured);
         for check in &checks {
             let CheckCounts { passes, fails } = check.counts;
             let mark = if fails == 0 { "✓" } else { "✗" };
