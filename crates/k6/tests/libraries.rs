@@ -82,3 +82,281 @@ fn stages_are_tagged_with() {
         r#"[1,"1","ramp-down"]"#
     );
 }
+
+#[test]
+fn k6_summary() {
+    let told = run(r"
+        import { textSummary, jUnit, humanizeValue } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js';
+        const data = {
+            options: { summaryTrendStats: ['avg', 'p(95)'], summaryTimeUnit: '' },
+            metrics: {
+                http_reqs: { type: 'counter', contains: 'default', values: { count: 1200, rate: 39.98321 } },
+                data_sent: { type: 'counter', contains: 'data', values: { count: 1234567, rate: 9.5 } },
+                checks: { type: 'rate', contains: 'default', values: { rate: 0.75, passes: 3, fails: 1 },
+                    thresholds: { 'rate>0.9': { ok: false } } },
+                http_req_duration: { type: 'trend', contains: 'time', values: { avg: 0.5, 'p(95)': 61234 },
+                    thresholds: { 'p(95)<200': { ok: true } } },
+                'http_req_duration{name:a}': { type: 'trend', contains: 'time', values: { avg: 12.345, 'p(95)': 999 } },
+                vus: { type: 'gauge', contains: 'default', values: { value: 1, min: 1, max: 20 } },
+            },
+            root_group: { name: '', checks: [{ name: 'is there', passes: 4, fails: 0 }], groups: [
+                { name: 'shop', checks: [{ name: 'is quick', passes: 3, fails: 1 }], groups: [] },
+            ] },
+        };
+        export default function () {
+            return [
+                textSummary(data, { indent: ' ', enableColors: false }), jUnit(data, { name: 'a & b' }),
+                humanizeValue(0.5, { type: 'rate' }), textSummary(data, { enableColors: true }).includes('\x1b[32m'),
+            ];
+        }");
+    let told: Vec<serde_json::Value> = serde_json::from_str(&told.returned.unwrap()).unwrap();
+    let wanted = [
+        "     ✓ is there",
+        "",
+        "     █ shop",
+        "",
+        "       ✗ is quick",
+        "        ↳  75% — ✓ 3 / ✗ 1",
+        "",
+        "   ✗ checks..............: 75.00% ✓ 3        ✗ 1   ",
+        "     data_sent...........: 1.2 MB 9.5 B/s",
+        "   ✓ http_req_duration...: avg=500µs   p(95)=1m1s ",
+        "       { name:a }........: avg=12.34ms p(95)=999ms",
+        "     http_reqs...........: 1200   39.98321/s",
+        "     vus.................: 1      min=1      max=20",
+    ];
+    assert_eq!(told[0].as_str().unwrap().lines().collect::<Vec<_>>(), wanted);
+    let junit = told[1].as_str().unwrap();
+    for part in [
+        "<testsuite name=\"a &amp; b\" tests=\"2\" failures=\"1\">",
+        "<testcase name=\"checks - rate&gt;0.9\"><failure message=\"failed\" /></testcase>",
+        "<testcase name=\"http_req_duration - p(95)&lt;200\" />",
+    ] {
+        assert!(junit.contains(part), "{junit}");
+    }
+    assert_eq!((told[2].as_str(), told[3].as_bool()), (Some("50.00%"), Some(true)));
+}
+
+#[test]
+fn papaparse() {
+    let k6 = read(
+        "script.js",
+        r"
+        import papaparse from 'https://jslib.k6.io/papaparse/5.1.1/index.js';
+        import { SharedArray } from 'k6/data';
+        const users = new SharedArray('users', () => papaparse.parse(open('./users.csv'), { header: true, dynamicTyping: true, skipEmptyLines: true }).data);
+        export default function () {
+            return [
+                users.length, users[1],
+                papaparse.parse('a;b\r\n1;2').data, papaparse.parse('a\tb').meta.delimiter,
+                papaparse.parse('a,b\n1,2,3\n', { header: true, skipEmptyLines: true }),
+                papaparse.parse('# no\n1,2', { comments: '#' }).data,
+                papaparse.unparse([{ a: 'x, y', b: 'a ' + String.fromCharCode(34) }, { a: null, b: 2 }]),
+                papaparse.unparse([['a', 'b'], [1, 2]], { quotes: true, newline: '\n' }),
+            ];
+        }",
+        &[("users.csv", "name,age,on\r\n\"Ann, \"\"A\"\"\",31,true\r\nBob,,FALSE\r\n\r\n")],
+    )
+    .unwrap();
+    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    let wanted = r##"[2,{"name":"Bob","age":null,"on":false},[["a","b"],["1","2"]],"\t",{"data":[{"a":"1","b":"2","__parsed_extra":["3"]}],"errors":[{"type":"FieldMismatch","code":"TooManyFields","message":"Too many fields: expected 2 fields but parsed 3","row":0}],"meta":{"delimiter":",","linebreak":"\n","aborted":false,"truncated":false,"cursor":10,"fields":["a","b"]}},[["1","2"]],"a,b\r\n\"x, y\",\"a \"\"\"\r\n,2","\"a\",\"b\"\n\"1\",\"2\""]"##;
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn url() {
+    let told = returned(
+        "import { URL, URLSearchParams } from 'https://jslib.k6.io/url/1.0.0/index.js';",
+        r"
+        const url = new URL('https://me:secret@Example.org:8443/a/../b c?x=1&y=2#top');
+        const parts = ['origin', 'protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'hash'].map((name) => url[name]);
+        url.searchParams.append('z', 'a b&c');
+        url.searchParams.delete('x');
+        url.pathname = '/c';
+        url.port = '443';
+        url.hash = '';
+        const params = new URLSearchParams([['a', '1'], ['b', '2'], ['a', '3']]);
+        params.set('b', 'x y');
+        const turned = new URL('/rel?q=1', 'http://127.0.0.1:8080/x/');
+        turned.search = '?q=2';
+        let wrong;
+        try { new URL('no url'); } catch (error) { wrong = error.name; }
+        return [parts, url.toString(), JSON.stringify({ url }), params.toString(), params.getAll('a'), params.get('none'), [...params.keys()],
+            new URLSearchParams('?a=1&b=%20').toString(), new URLSearchParams({ q: 'ä' }).toString(), turned.searchParams.get('q'), wrong, String(params) + ''];",
+    );
+    let wanted = r##"[["https://example.org:8443","https:","me","secret","example.org:8443","example.org","8443","/b%20c","?x=1&y=2","#top"],"https://me:secret@example.org/c?y=2&z=a+b%26c","{\"url\":\"https://me:secret@example.org/c?y=2&z=a+b%26c\"}","a=1&b=x+y&a=3",["1","3"],null,["a","b","a"],"a=1&b=+","q=%C3%A4","2","TypeError","a=1&b=x+y&a=3"]"##;
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn k6chaijs() {
+    let once = run(r"
+        import http from 'k6/http';
+        import chai, { describe, expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.3/index.js';
+        chai.config.logFailures = false;
+        export default function () {
+            const good = describe('good', () => {
+                const response = http.get('http://127.0.0.1:1/');
+                expect(response.status, 'status').to.equal(200);
+                expect(response).to.have.validJsonBody();
+                expect(response.json()).to.be.an('object').that.has.property('a').with.lengthOf(2);
+                expect(response.json('a')).to.deep.equal([1, 2]).and.not.be.empty;
+            });
+            const bad = describe('bad', () => {
+                expect(3, 'three').to.be.above(4);
+                expect(1).to.equal(1);
+            });
+            const broken = describe('broken', () => null.x);
+            return [good, bad, broken];
+        }");
+    assert_eq!(once.returned.as_deref(), Some("[true,false,false]"));
+    let told = checks(&once);
+    for (name, passes, fails) in [
+        ("::good::expected status to equal 200", 1, 0),
+        ("::good::has valid json body", 1, 0),
+        ("::good::expected ${this} to be an object", 1, 0),
+        ("::good::expected ${this} to have property 'a'", 1, 0),
+        ("::good::expected ${this} to have a length of 2 got ${actual}", 1, 0),
+        ("::good::expected ${this} to deeply equal [ 1, 2 ]", 1, 0),
+        ("::good::expected ${this} not to be empty", 1, 0),
+        ("::bad::expected three to be above 4", 0, 1),
+    ] {
+        assert!(told.contains(&(name.to_owned(), passes, fails)), "{name}\n{told:#?}");
+    }
+    assert!(
+        told.iter().any(|(name, _, fails)| name.starts_with("::broken::Exception raised") && *fails == 1)
+    );
+    assert!(
+        !told.iter().any(|(name, _, _)| name.contains("to equal 1")),
+        "an assertion behind one that failed ran"
+    );
+}
+
+#[test]
+fn chai_assertions_hold_or_fail() {
+    let told = returned(
+        "import { expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.3/index.js';",
+        r"
+        class Shape {}
+        const holds = [
+            () => expect('foobar').to.include('oba'), () => expect([{ a: 1 }]).to.deep.include({ a: 1 }),
+            () => expect({ a: 1, b: 2 }).to.include({ a: 1 }), () => expect({ a: 1 }).to.have.property('a', 1),
+            () => expect({ a: { b: [5] } }).to.have.nested.property('a.b[0]', 5), () => expect([1, 2]).to.have.members([2, 1]),
+            () => expect({ a: 1, b: 2 }).to.have.all.keys('a', 'b'), () => expect(2).to.be.oneOf([1, 2]), () => expect(null).to.be.null,
+            () => expect(undefined).to.be.undefined, () => expect(0).to.exist, () => expect(5).to.be.within(1, 5),
+            () => expect('a1').to.match(/\d/), () => expect(() => { throw new TypeError('odd'); }).to.throw(TypeError, 'odd'),
+            () => expect(new Shape()).to.be.instanceOf(Shape), () => expect(4).to.satisfy((n) => n % 2 === 0), () => expect(1.5).to.be.closeTo(1.4, 0.2),
+            () => expect([]).to.be.an('array').that.is.empty, () => expect({ status: 200 }).to.have.status(200), () => expect(1).to.be.at.least(1).and.at.most(1),
+        ];
+        const fails = [
+            () => expect([1]).to.include(2), () => expect({}).to.have.property('a'), () => expect('x').to.be.a('number'), () => expect([1]).to.eql([2]),
+            () => expect({ a: 1 }).to.have.keys('a', 'b'), () => expect(true).to.be.false, () => expect(() => {}).to.throw(), () => expect(1).to.not.equal(1),
+            () => expect('').to.be.ok, () => expect({ json() { throw new Error('x'); } }).to.have.validJsonBody(),
+        ];
+        const threw = (call) => { try { call(); return null; } catch (error) { return error.name; } };
+        let odd;
+        try { expect(1).to.bee.ok; } catch (error) { odd = error.message; }
+        return [holds.map(threw).filter((name) => name !== null), fails.map(threw).filter((name) => name !== 'AssertionError'), odd];",
+    );
+    assert_eq!(told, r#"[[],[],"Invalid Chai property: bee"]"#);
+}
+
+#[test]
+fn k6_testing() {
+    let script = |body: &str| {
+        run(&format!(
+            "import {{ expect }} from 'https://jslib.k6.io/k6-testing/0.5.0/index.js';
+            export default function () {{ {body} }}"
+        ))
+    };
+    let good = script(
+        r"
+        expect(1).toBe(1); expect({ a: [1] }).toEqual({ a: [1] }); expect('x').toBeTruthy(); expect([1, 2]).toContain(2); expect('abc').toHaveLength(3);
+        expect(3).toBeGreaterThan(2); expect(3).toBeLessThanOrEqual(3); expect(undefined).not.toBeDefined(); expect(0.1 + 0.2).toBeCloseTo(0.3);
+        expect([{ a: 1 }]).toContainEqual({ a: 1 }); expect({ a: { b: 1 } }).toHaveProperty('a.b', 1); expect(null).toBeNull(); expect(1).not.toBe(2);
+        return 'end';",
+    );
+    assert_eq!((good.returned.as_deref(), good.ended), (Some("\"end\""), None));
+    let soft = script("expect.soft(1).toBe(2); return 'end';");
+    assert_eq!(soft.returned.as_deref(), Some("\"end\""));
+    assert_eq!(
+        soft.ended.as_deref(),
+        Some("script.js: expect(received).toBe(expected)\nExpected: 2\nReceived: 1")
+    );
+    let hard = script("expect([1], 'the list').not.toContain(1); return 'end';");
+    assert_eq!(hard.returned, None);
+    assert!(hard.ended.is_some_and(|why| why.contains("the list")));
+}
+
+#[test]
+fn formdata_and_httpx() {
+    let once = run(r"
+        import http from 'k6/http';
+        import { FormData } from 'https://jslib.k6.io/formdata/0.0.2/index.js';
+        import { Httpx, Get, Post } from 'https://jslib.k6.io/httpx/0.1.0/index.js';
+        const session = new Httpx({ baseURL: 'http://127.0.0.1:1/api', headers: { 'X-One': '1' }, tags: { kind: 'x' } });
+        export default function () {
+            const form = new FormData();
+            form.append('text', 'hällo');
+            form.append('file', http.file('bytes', 'a.txt', 'text/plain'));
+            http.post('http://127.0.0.1:1/form', form.body(), { headers: { 'Content-Type': 'multipart/form-data; boundary=' + form.boundary } });
+            session.addHeader('Authorization', 'Bearer x');
+            const answer = session.post('/items', JSON.stringify({ a: 1 }), { headers: { 'Content-Type': 'application/json' } });
+            session.get('http://127.0.0.1:2/elsewhere');
+            session.batch([new Get('/one'), new Post('/two', { body: 'b' }), ['PUT', '/three', 'c']], { tags: { name: 'batch' } });
+            session.execute(new Get('/four').addHeader('X-Two', '2'));
+            return [answer.json('a.0'), form.boundary];
+        }");
+    let (first, boundary): (u32, String) = serde_json::from_str(&once.returned.unwrap()).unwrap();
+    assert_eq!(first, 1);
+    let body = String::from_utf8(once.sent[0].body.clone().unwrap()).unwrap();
+    assert_eq!(
+        body,
+        format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"text\"\r\nContent-Type: application/octet-stream\r\n\r\nhällo\r\n\
+             --{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--{boundary}--\r\n"
+        )
+    );
+    let sent: Vec<(&str, &str)> =
+        once.sent[1..].iter().map(|one| (one.method.as_str(), one.url.as_str())).collect();
+    assert_eq!(
+        sent,
+        [
+            ("POST", "http://127.0.0.1:1/api/items"),
+            ("GET", "http://127.0.0.1:2/elsewhere"),
+            ("GET", "http://127.0.0.1:1/api/one"),
+            ("POST", "http://127.0.0.1:1/api/two"),
+            ("PUT", "http://127.0.0.1:1/api/three"),
+            ("GET", "http://127.0.0.1:1/api/four"),
+        ]
+    );
+    let has = |at: usize, name: &str, value: &str| {
+        once.sent[at].headers.iter().any(|(known, is)| known.eq_ignore_ascii_case(name) && is == value)
+    };
+    assert!(
+        has(1, "X-One", "1")
+            && has(1, "Authorization", "Bearer x")
+            && has(1, "Content-Type", "application/json")
+    );
+    assert!(has(6, "X-Two", "2") && !has(5, "X-Two", "2"));
+}
+
+#[test]
+fn libraries_are_known_by_their_place() {
+    for (url, is_known) in [
+        ("https://jslib.k6.io/k6-utils/1.2.0/index.js", true),
+        ("https://jslib.k6.io/url/1.0.0/index.js", true),
+        ("https://raw.githubusercontent.com/grafana/jslib.k6.io/main/lib/papaparse/5.1.1/index.js", true),
+        ("https://raw.githubusercontent.com/grafana/k6-jslib-summary/v0.0.3/index.js", true),
+        ("https://raw.githubusercontent.com/somebody/url/main/index.js", false),
+        ("https://jslib.k6.io/ajv/6.12.5/index.js", false),
+        ("https://example.org/k6-utils/1.4.0/index.js", false),
+    ] {
+        let told =
+            read("script.js", &format!("import * as x from '{url}';\nexport default function () {{}}"), &[]);
+        match is_known {
+            true => assert!(told.is_ok(), "{url}: {told:?}"),
+            false => assert!(told.unwrap_err().contains("nothing is fetched"), "{url}"),
+        }
+    }
+}

@@ -18,24 +18,43 @@ export class AssertionError extends Error {
   }
 }
 
-const display = (value) => cut(shown(value), config.truncateVariableThreshold);
+// a value in a few words
+const display = (value) => {
+  const text = shown(value);
+  if (config.truncateThreshold > 0 && text.length >= config.truncateThreshold) {
+    const kind = kindOf(value);
+    if (kind === "Array") return `[ Array(${value.length}) ]`;
+    if (kind === "Object") {
+      const keys = Object.keys(value);
+      return `{ Object (${keys.length > 2 ? `${keys.slice(0, 2).join(", ")}, ...` : keys.join(", ")}) }`;
+    }
+  }
+  return cut(text, config.truncateVariableThreshold);
+};
 
 // Every assertion ends here. In its words `#{this}`, `#{exp}` and `#{act}` stand for values, which the check's name leaves out:
 // the name is the same in every iteration.
 const assertThat = (self, holds, words, negated, expected, actual = self.flags.object) => {
   const { flags } = self;
   const good = flags.not ? !holds : Boolean(holds);
-  let text = flags.not ? negated : words;
+  let text = (flags.not ? negated : words).replace("but ", "");
   if (flags.anonymize) text = flags.anonymize(text);
   text = text.replace(/#\{exp\}/g, () => display(expected));
   let full = text.replace(/#\{this\}/g, () => display(flags.object)).replace(/#\{act\}/g, () => display(actual));
   if (flags.message && !config.aggregateChecks) full = `${flags.message}: ${full}`;
-  const name = text.replace(/#\{this\}/g, () => flags.message ?? "${this}").replace(/#\{act\}/g, () => "${actual}");
+  const name = text.replace(/#\{this\}/g, () => flags.message || "${this}").replace(/#\{act\}/g, () => "${actual}");
   check(null, { [cut(config.aggregateChecks ? name : full, config.truncateMsgThreshold)]: good });
   if (good || host.isRehearsal) return;
   full = cut(full, config.truncateMsgThreshold);
   if (config.logFailures) console.warn(full);
   throw new AssertionError(full, { actual, expected });
+};
+
+// what must hold before the assertion makes sense: a check of its own, as in chai
+const needs = (self, holds, told, object = self.flags.object) =>
+  assertThat({ flags: { object, message: self.flags.message } }, holds, `expected #{this} to ${told}`, "");
+const needsLength = (self, object) => {
+  if (!(object instanceof Map || object instanceof Set)) needs(self, "length" in Object(object ?? {}), "have property 'length'");
 };
 
 const misused = (self, words) => {
@@ -116,6 +135,7 @@ both(["a", "an"], (self, object, type, message) => {
 const compares = (names, sign, told, negatedTold, test) => methods(names, (self, object, bound, message) => {
   if (message) self.flags.message = message;
   if (self.flags.isLength) {
+    needsLength(self, object);
     const length = object?.length ?? object?.size;
     assertThat(
       self, test(length, bound), `expected #{this} to have a length ${told} #{exp} got #{act}`,
@@ -135,12 +155,14 @@ compares(["below", "lt", "lessThan"], "<", "below", "at least", (a, b) => a < b)
 compares(["most", "lte", "lessThanOrEqual"], "<=", "at most", "above", (a, b) => a <= b);
 methods(["within"], (self, object, least, most, message) => {
   if (message) self.flags.message = message;
+  if (self.flags.isLength) needsLength(self, object);
   const value = self.flags.isLength ? (object?.length ?? object?.size) : object;
   const told = `${self.flags.isLength ? "have a length" : "be"} within ${shown(least)}..${shown(most)}`;
   assertThat(self, value >= least && value <= most, `expected #{this} to ${told}`, `expected #{this} to not ${told}`);
 });
 methods(["closeTo", "approximately"], (self, object, wanted, delta, message) => {
   if (message) self.flags.message = message;
+  needs(self, typeof object === "number", "be a number");
   const told = `be close to ${wanted} +/- ${delta}`;
   assertThat(self, Math.abs(object - wanted) <= delta, `expected #{this} to ${told}`, `expected #{this} not to ${told}`);
 });
@@ -172,11 +194,16 @@ both(["include", "includes", "contain", "contains"], (self, object, wanted, mess
     return undefined;
   } else {
     // of an object, some properties
-    const isThere = (key) => {
-      const found = flags.nested ? at(object, key) : { isThere: key in Object(object), value: object?.[key] };
+    const keys = Object.keys(wanted);
+    const part = () => Object.assign(new Assertion(object, flags.message), { flags: { ...flags, object } });
+    if (!flags.not || keys.length === 1) {
+      keys.forEach((key) => part().property(key, wanted[key]));
+      return undefined;
+    }
+    holds = keys.every((key) => {
+      const found = flags.nested ? at(object, key) : { isThere: key in Object(object ?? {}), value: object?.[key] };
       return found.isThere && equal(found.value, wanted[key]);
-    };
-    holds = object !== null && object !== undefined && Object.keys(wanted).every(isThere);
+    });
   }
   const deep = flags.deep ? "deep " : "";
   assertThat(self, holds, `expected #{this} to ${deep}include ${display(wanted)}`, `expected #{this} to not ${deep}include ${display(wanted)}`, wanted);
@@ -209,6 +236,7 @@ methods(["ownProperty", "haveOwnProperty"], (self, _, ...values) => {
 
 both(["length", "lengthOf"], (self, object, wanted, message) => {
   if (message) self.flags.message = message;
+  needsLength(self, object);
   const isSized = object instanceof Map || object instanceof Set;
   const length = isSized ? object.size : object?.length;
   const told = isSized ? "size" : "length";
@@ -224,6 +252,7 @@ methods(["match", "matches"], (self, object, pattern, message) => {
 });
 methods(["string"], (self, object, text, message) => {
   if (message) self.flags.message = message;
+  needs(self, typeof object === "string", "be a string");
   assertThat(self, String(object).includes(text), `expected #{this} to contain ${shown(text)}`, `expected #{this} to not contain ${shown(text)}`);
 });
 
@@ -246,6 +275,8 @@ methods(["keys", "key"], (self, object, ...told) => {
 methods(["members"], (self, object, wanted, message) => {
   const { flags } = self;
   if (message) flags.message = message;
+  needs(self, Array.isArray(object), "be an array");
+  needs(self, Array.isArray(wanted), "be an array", wanted);
   const equal = equals(flags);
   const left = [...(wanted ?? [])];
   const items = [...(object ?? [])];
@@ -268,6 +299,7 @@ methods(["members"], (self, object, wanted, message) => {
 });
 methods(["oneOf"], (self, object, list, message) => {
   if (message) self.flags.message = message;
+  needs(self, Array.isArray(list), "be an array", list);
   const equal = equals(self.flags);
   const { contains } = self.flags;
   const holds = contains ? list.some((item) => object.includes(item)) : list.some((item) => equal(object, item));
@@ -289,7 +321,9 @@ methods(["respondTo", "respondsTo"], (self, object, name, message) => {
   assertThat(self, typeof owner?.[name] === "function", `expected #{this} to respond to ${shown(name)}`, `expected #{this} to not respond to ${shown(name)}`);
 });
 methods(["throw", "throws", "Throw"], (self, call, kind, text, message) => {
-  if (message) self.flags.message = message;
+  const { flags } = self;
+  if (message) flags.message = message;
+  needs(self, typeof call === "function", "be a function");
   let thrown;
   let threw = false;
   try {
@@ -297,19 +331,26 @@ methods(["throw", "throws", "Throw"], (self, call, kind, text, message) => {
   } catch (error) {
     [thrown, threw] = [error, true];
   }
-  const isKind = typeof kind === "function";
-  const wanted = isKind || kind instanceof Error ? text : kind;
-  let holds = threw;
-  if (threw && isKind) holds = thrown instanceof kind;
-  if (threw && kind instanceof Error) holds = thrown === kind;
-  if (holds && wanted !== undefined) {
-    const said = String(thrown?.message ?? thrown);
-    holds = wanted instanceof RegExp ? wanted.test(said) : said.includes(wanted);
+  const hasKind = typeof kind === "function" || kind instanceof Error;
+  const wanted = hasKind ? text : kind;
+  const isKind = typeof kind === "function" ? thrown instanceof kind : !hasKind || thrown === kind;
+  const said = threw ? String(thrown?.message ?? thrown) : "";
+  const isSaid = wanted === undefined || (wanted instanceof RegExp ? wanted.test(said) : said.includes(wanted));
+  const what = !hasKind ? "an error" : typeof kind === "function" ? kind.name : shown(kind);
+  const plain = !hasKind && wanted === undefined;
+  if (!threw || plain || (flags.not ? !(isKind && isSaid) : isKind && isSaid)) {
+    const holds = flags.not ? threw && isKind && isSaid : threw;
+    assertThat(self, holds, `expected #{this} to throw ${what}`, `expected #{this} to not throw ${what} but #{act} was thrown`, kind, thrown);
+  } else if (!isKind) {
+    assertThat(self, false, "expected #{this} to throw #{exp} but #{act} was thrown", "", kind, thrown);
+  } else {
+    const sign = wanted instanceof RegExp ? "matching" : "including";
+    assertThat(
+      self, isSaid, `expected #{this} to throw error ${sign} #{exp} but got #{act}`, `expected #{this} to throw error not ${sign} #{exp}`,
+      wanted, said,
+    );
   }
-  const what = isKind ? kind.name : kind instanceof Error ? shown(kind) : "an error";
-  const told = `throw ${what}${wanted === undefined ? "" : ` with a message of ${shown(wanted)}`}`;
-  assertThat(self, holds, `expected #{this} to ${told}`, `expected #{this} to not ${told}`, kind, thrown);
-  self.flags.object = thrown;
+  flags.object = thrown;
 });
 
 // ---- what k6chaijs adds
