@@ -39,6 +39,8 @@ pub(crate) struct Host {
     pub iteration: Cell<u64>,
     pub place: RefCell<Place>,
     random: RefCell<fastrand::Rng>,
+    /// Bytes of HTML whose pages it keeps.
+    pub html_bytes: Rc<Cell<usize>>,
 }
 
 /// What a native gets at its user by.
@@ -152,6 +154,7 @@ pub(crate) fn live(
         iteration: Cell::new(0),
         place: RefCell::default(),
         random: RefCell::new(fastrand::Rng::new()),
+        html_bytes: Rc::default(),
     });
     context.with(|ctx| {
         let outcome = in_context(&ctx, &host);
@@ -335,6 +338,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("rehearsalBody", crate::rehearsal::BODY)?;
     bytes::install(&natives)?;
     crate::urls::install(&natives)?;
+    crate::html::install(&natives)?;
     natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
     let globals = ctx.globals();
     globals.set("__k6", natives)?;

@@ -12,6 +12,7 @@
 
 mod bytes;
 mod host;
+mod html;
 mod metrics;
 mod modules;
 mod once;

@@ -19,6 +19,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/crypto", include_str!("js/crypto.js")),
     ("k6/execution", include_str!("js/execution.js")),
     ("k6/timers", include_str!("js/timers.js")),
+    ("k6/html", include_str!("js/html.js")),
 ];
 
 /// What the libraries below share. A script has no use for it.
@@ -44,7 +45,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/ws", "k6/ws is not supported; a scenario's own steps drive WebSockets"),
     ("k6/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
     ("k6/experimental/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/html", "k6/html is not supported"),
     ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
     ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
     (

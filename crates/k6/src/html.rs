@@ -1,0 +1,207 @@
+//! HTML for scripts: a page is parsed once, its nodes are numbers in the order of the document.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use dom_query::{Document, Matcher, NodeId, NodeRef, Selection};
+use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
+use rquickjs::context::EvalOptions;
+use rquickjs::function::{Constructor, Func};
+use rquickjs::{Ctx, Function, JsLifetime, Object, Result, Value};
+
+use crate::host;
+use crate::modules::thrown;
+
+/// Most bytes of HTML whose pages a user keeps at once.
+const BYTES_MAX: usize = 16 << 20;
+/// Longest selector, bytes.
+const SELECTOR_MAX: usize = 4 << 10;
+/// Most brackets of a selector: its parser goes a level deeper for each.
+const BRACKETS_MAX: usize = 20;
+
+/// A parsed page. The script's garbage collector ends it.
+struct Page {
+    document: Document,
+    nodes: Vec<NodeId>,
+    numbers: HashMap<NodeId, u32>,
+    bytes: usize,
+    /// Bytes of all pages of the user.
+    all: Rc<Cell<usize>>,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.all.set(self.all.get().saturating_sub(self.bytes));
+    }
+}
+
+// SAFETY: nothing in it is of a runtime's lifetime.
+#[allow(unsafe_code)]
+unsafe impl<'js> JsLifetime<'js> for Page {
+    type Changed<'to> = Page;
+}
+
+impl<'js> Trace<'js> for Page {
+    fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+}
+
+impl<'js> JsClass<'js> for Page {
+    const NAME: &'static str = "Page";
+    type Mutable = Readable;
+
+    fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+impl Page {
+    fn node(&self, ctx: &Ctx<'_>, number: u32) -> Result<NodeRef<'_>> {
+        let id = self.nodes.get(number as usize).and_then(|id| self.document.tree.get(id));
+        id.ok_or_else(|| thrown(ctx, "the node is not of this page"))
+    }
+
+    fn numbers<'n>(&self, nodes: impl IntoIterator<Item = NodeRef<'n>>) -> Vec<u32> {
+        nodes.into_iter().filter_map(|node| self.numbers.get(&node.id).copied()).collect()
+    }
+}
+
+type Its<'js> = Class<'js, Page>;
+
+/// Makes `parseHTML`. What is behind it is loaded when it is first called.
+pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
+    natives.set("parseHTML", Func::from(first_parse))
+}
+
+fn first_parse<'js>(ctx: Ctx<'js>, text: Value<'js>, url: Value<'js>) -> Result<Value<'js>> {
+    let natives: Object<'js> = ctx.globals().get("__k6")?;
+    natives.set("page", Func::from(page))?;
+    natives.set("pageFind", Func::from(find))?;
+    natives.set("pageFilter", Func::from(filter))?;
+    natives.set("pageStep", Func::from(step))?;
+    natives.set("pageAttributes", Func::from(attributes))?;
+    natives.set("pageText", Func::from(text_of))?;
+    natives.set("pageInner", Func::from(inner))?;
+    natives.set("pageName", Func::from(name))?;
+    let mut options = EvalOptions::default();
+    options.filename = Some("k6/html".to_owned());
+    ctx.eval_with_options::<(), _>(include_str!("js/html-tree.js"), options)?;
+    let parse: Function<'js> = natives.get("parseHTML")?;
+    parse.call((text, url))
+}
+
+fn page<'js>(ctx: Ctx<'js>, text: String) -> Result<Its<'js>> {
+    let all = Rc::clone(&host::host(&ctx)?.html_bytes);
+    let bytes = text.len();
+    if all.get() + bytes > BYTES_MAX {
+        // pages that only cycles hold
+        ctx.run_gc();
+    }
+    if all.get() + bytes > BYTES_MAX {
+        let why = format!("parseHTML: the pages that a user keeps have more than {} MiB", BYTES_MAX >> 20);
+        return Err(thrown(&ctx, &why));
+    }
+    all.set(all.get() + bytes);
+    let document = Document::from(text);
+    let root = document.root();
+    let nodes: Vec<NodeId> =
+        std::iter::once(root.id).chain(root.descendants_it().map(|node| node.id)).collect();
+    let numbers = nodes.iter().zip(0..).map(|(id, number)| (*id, number)).collect();
+    Class::instance(ctx, Page { document, nodes, numbers, bytes, all })
+}
+
+fn matcher(ctx: &Ctx<'_>, selector: &str) -> Result<Matcher> {
+    let brackets = selector.bytes().filter(|byte| *byte == b'(').count();
+    if selector.len() > SELECTOR_MAX || brackets > BRACKETS_MAX {
+        return Err(thrown(ctx, "the selector is too long or too deep"));
+    }
+    Matcher::new(selector).map_err(|_| {
+        thrown(ctx, &format!("the selector {selector:?} is not understood: selectors of CSS are"))
+    })
+}
+
+/// What a selector finds below these nodes, without repetition.
+fn find<'js>(ctx: Ctx<'js>, page: Its<'js>, below: Vec<u32>, selector: String) -> Result<Vec<u32>> {
+    let page = page.borrow();
+    let matcher = matcher(&ctx, &selector)?;
+    let mut found = Vec::new();
+    let mut known = HashSet::new();
+    for number in below {
+        let below = Selection::from(page.node(&ctx, number)?);
+        let numbers = page.numbers(below.select_matcher(&matcher).nodes().iter().copied());
+        found.extend(numbers.into_iter().filter(|number| known.insert(*number)));
+    }
+    Ok(found)
+}
+
+/// Those of the nodes that a selector fits.
+fn filter<'js>(ctx: Ctx<'js>, page: Its<'js>, of: Vec<u32>, selector: String) -> Result<Vec<u32>> {
+    let page = page.borrow();
+    let matcher = matcher(&ctx, &selector)?;
+    let mut fitting = Vec::new();
+    for number in of {
+        let node = page.node(&ctx, number)?;
+        if node.is_element() && node.is_match(&matcher) {
+            fitting.push(number);
+        }
+    }
+    Ok(fitting)
+}
+
+/// Nodes that stand in a relation to one, the nearest first.
+fn step<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32, to: String) -> Result<Vec<u32>> {
+    let page = page.borrow();
+    let node = page.node(&ctx, of)?;
+    let chain = |next: fn(&NodeRef<'_>) -> Option<NodeId>| {
+        let following = |node: &NodeRef<'_>| next(node).and_then(|id| page.document.tree.get(&id));
+        let all = std::iter::successors(following(&node), following).filter(NodeRef::is_element);
+        page.numbers(all)
+    };
+    Ok(match to.as_str() {
+        "children" => page.numbers(node.children_it(false).filter(NodeRef::is_element)),
+        "contents" => page.numbers(node.children_it(false)),
+        "node parent" => page.numbers(node.parent()),
+        "node next" => page.numbers(node.next_sibling()),
+        "node previous" => page.numbers(node.prev_sibling()),
+        "parents" => chain(|node| node.parent().map(|node| node.id)),
+        "next" => chain(|node| node.next_sibling().map(|node| node.id)),
+        _ => chain(|node| node.prev_sibling().map(|node| node.id)),
+    })
+}
+
+/// Names and values in turn.
+fn attributes<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32) -> Result<Vec<String>> {
+    let page = page.borrow();
+    let attributes = page.node(&ctx, of)?.attrs();
+    let told = attributes
+        .iter()
+        .flat_map(|attribute| [attribute.name.local.to_string(), attribute.value.to_string()]);
+    Ok(told.collect())
+}
+
+fn text_of<'js>(ctx: Ctx<'js>, page: Its<'js>, of: Vec<u32>) -> Result<String> {
+    let page = page.borrow();
+    let mut text = String::new();
+    for number in of {
+        text.push_str(&page.node(&ctx, number)?.text());
+    }
+    Ok(text)
+}
+
+fn inner<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32) -> Result<String> {
+    let page = page.borrow();
+    let html = page.node(&ctx, of)?.inner_html();
+    Ok(html.to_string())
+}
+
+fn name<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32) -> Result<String> {
+    let page = page.borrow();
+    let node = page.node(&ctx, of)?;
+    Ok(match node.node_name() {
+        Some(name) => name.to_string(),
+        None if node.is_text() => "#text".to_owned(),
+        None if node.is_comment() => "#comment".to_owned(),
+        None if node.is_doctype() => "html".to_owned(),
+        None => "#document".to_owned(),
+    })
+}
