@@ -5,16 +5,24 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use dom_query::{Document, Matcher, NodeId, NodeRef, Selection};
+use html5ever::tendril::TendrilSink;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
 use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
 use rquickjs::context::EvalOptions;
-use rquickjs::function::{Constructor, Func};
+use rquickjs::function::{Constructor, Func, Opt};
 use rquickjs::{Ctx, Function, JsLifetime, Object, Result, Value};
 
 use crate::host;
 use crate::modules::thrown;
 
-/// Most bytes of HTML whose pages a user keeps at once.
-const BYTES_MAX: usize = 16 << 20;
+/// Most memory of the pages that a user keeps at once, bytes: their text, and so many for each node.
+const BYTES_MAX: usize = 64 << 20;
+const NODE_BYTES: usize = 128;
+/// Deepest page. The parser takes time with the square of it.
+const DEPTH_MAX: usize = 1_000;
+/// What the parser is given at once, bytes. Behind each piece the bounds are looked at.
+const PIECE_BYTES: usize = 4 << 10;
 /// Longest selector, bytes.
 const SELECTOR_MAX: usize = 4 << 10;
 /// Most brackets of a selector: its parser goes a level deeper for each.
@@ -26,7 +34,7 @@ struct Page {
     nodes: Vec<NodeId>,
     numbers: HashMap<NodeId, u32>,
     bytes: usize,
-    /// Bytes of all pages of the user.
+    /// Of all pages of the user.
     all: Rc<Cell<usize>>,
 }
 
@@ -92,17 +100,13 @@ fn first_parse<'js>(ctx: Ctx<'js>, text: Value<'js>, url: Value<'js>) -> Result<
 
 fn page<'js>(ctx: Ctx<'js>, text: String) -> Result<Its<'js>> {
     let all = Rc::clone(&host::host(&ctx)?.html_bytes);
-    let bytes = text.len();
-    if all.get() + bytes > BYTES_MAX {
-        // pages that only cycles hold
+    if all.get() + text.len() * 2 > BYTES_MAX {
+        // of pages that only hold each other
         ctx.run_gc();
     }
-    if all.get() + bytes > BYTES_MAX {
-        let why = format!("parseHTML: the pages that a user keeps have more than {} MiB", BYTES_MAX >> 20);
-        return Err(thrown(&ctx, &why));
-    }
+    let document = parsed(&text, BYTES_MAX.saturating_sub(all.get())).map_err(|why| thrown(&ctx, &why))?;
+    let bytes = text.len() + document.tree.len() * NODE_BYTES;
     all.set(all.get() + bytes);
-    let document = Document::from(text);
     let root = document.root();
     let nodes: Vec<NodeId> =
         std::iter::once(root.id).chain(root.descendants_it().map(|node| node.id)).collect();
@@ -110,13 +114,80 @@ fn page<'js>(ctx: Ctx<'js>, text: String) -> Result<Its<'js>> {
     Class::instance(ctx, Page { document, nodes, numbers, bytes, all })
 }
 
+/// A page of no more than so many bytes.
+fn parsed(text: &str, bytes_max: usize) -> std::result::Result<Document, String> {
+    let tree_builder = TreeBuilderOpts { scripting_enabled: true, ..TreeBuilderOpts::default() };
+    let mut parser = parse_document(Document::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
+    let mut rest = text;
+    while !rest.is_empty() {
+        let at = (PIECE_BYTES..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+        let (piece, next) = rest.split_at(at);
+        rest = next;
+        parser.process(piece.into());
+        let document = &parser.tokenizer.sink.sink;
+        if text.len() + document.tree.len() * NODE_BYTES > bytes_max {
+            return Err(format!(
+                "parseHTML: the pages that a user keeps take more than {} MiB",
+                BYTES_MAX >> 20
+            ));
+        }
+        let inner = |node: &NodeRef<'_>| document.tree.last_child_of(&node.id).map(|node| node.id);
+        let line = std::iter::successors(Some(document.root().id), |id| {
+            document.tree.get(id).and_then(|node| inner(&node))
+        });
+        if line.take(DEPTH_MAX + 1).count() > DEPTH_MAX {
+            return Err(format!("parseHTML: elements are nested deeper than {DEPTH_MAX}"));
+        }
+    }
+    Ok(parser.finish())
+}
+
+/// What stands for the words that k6's selectors have beyond those that the engine knows.
+const WORDS: &[(&str, &str)] = &[
+    (":checked", ":is(input[type=checkbox][checked], input[type=radio][checked], option[selected])"),
+    (":disabled", ":is(button, input, select, textarea, option, optgroup, fieldset)[disabled]"),
+    (":enabled", ":is(button, input, select, textarea, option, optgroup, fieldset):not([disabled])"),
+    (":input", ":is(input, select, textarea, button)"),
+];
+
+/// A selector of k6 in the engine's words. What is in quotes or square brackets stays.
+fn in_css(selector: &str) -> String {
+    let mut css = String::with_capacity(selector.len());
+    let (mut quote, mut is_attribute) = (None, false);
+    let mut rest = selector;
+    while let Some(next) = rest.chars().next() {
+        match (next, quote) {
+            (_, Some(open)) if next == open => quote = None,
+            ('"' | '\'', None) => quote = Some(next),
+            ('[' | ']', None) => is_attribute = next == '[',
+            _ => {}
+        }
+        let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '-');
+        let word = WORDS.iter().find(|(word, _)| rest.strip_prefix(word).is_some_and(|rest| !goes_on(rest)));
+        match word {
+            Some((word, stands)) if quote.is_none() && !is_attribute => {
+                css.push_str(stands);
+                rest = &rest[word.len()..];
+            }
+            _ => {
+                css.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    css
+}
+
 fn matcher(ctx: &Ctx<'_>, selector: &str) -> Result<Matcher> {
     let brackets = selector.bytes().filter(|byte| *byte == b'(').count();
     if selector.len() > SELECTOR_MAX || brackets > BRACKETS_MAX {
         return Err(thrown(ctx, "the selector is too long or too deep"));
     }
-    Matcher::new(selector).map_err(|_| {
-        thrown(ctx, &format!("the selector {selector:?} is not understood: selectors of CSS are"))
+    Matcher::new(&in_css(selector)).map_err(|_| {
+        thrown(
+            ctx,
+            &format!("the selector {selector:?} is not understood; it is one of CSS, with :contains()"),
+        )
     })
 }
 
@@ -148,14 +219,20 @@ fn filter<'js>(ctx: Ctx<'js>, page: Its<'js>, of: Vec<u32>, selector: String) ->
     Ok(fitting)
 }
 
-/// Nodes that stand in a relation to one, the nearest first.
-fn step<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32, to: String) -> Result<Vec<u32>> {
+/// Nodes that stand in a relation to one, the nearest first: no more than so many, if a number is given.
+fn step<'js>(
+    ctx: Ctx<'js>,
+    page: Its<'js>,
+    of: u32,
+    to: String,
+    most: Opt<Option<usize>>,
+) -> Result<Vec<u32>> {
     let page = page.borrow();
     let node = page.node(&ctx, of)?;
     let chain = |next: fn(&NodeRef<'_>) -> Option<NodeId>| {
         let following = |node: &NodeRef<'_>| next(node).and_then(|id| page.document.tree.get(&id));
         let all = std::iter::successors(following(&node), following).filter(NodeRef::is_element);
-        page.numbers(all)
+        page.numbers(all.take(most.0.flatten().unwrap_or(usize::MAX)))
     };
     Ok(match to.as_str() {
         "children" => page.numbers(node.children_it(false).filter(NodeRef::is_element)),
@@ -204,4 +281,22 @@ fn name<'js>(ctx: Ctx<'js>, page: Its<'js>, of: u32) -> Result<String> {
         None if node.is_doctype() => "html".to_owned(),
         None => "#document".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_k6_are_put_in_css() {
+        for (selector, css) in [
+            ("a > b", "a > b"),
+            (":input", ":is(input, select, textarea, button)"),
+            ("p:contains(':input')", "p:contains(':input')"),
+            ("[a=':checked']", "[a=':checked']"),
+            (":input-x", ":input-x"),
+        ] {
+            assert_eq!(in_css(selector), css);
+        }
+    }
 }

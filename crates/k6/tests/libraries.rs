@@ -360,3 +360,84 @@ fn libraries_are_known_by_their_place() {
         }
     }
 }
+
+const SHOP: &str = r#"<!DOCTYPE html><html lang="en"><head><title>Shop &amp; more</title></head><body>
+<div id="main" class="a b" data-user-id="7" data-x='{"q":1}'><h1>Head <em>in</em></h1><p class="one">P1</p><p class="two">P2</p></div>
+<ul><li>1</li><li class="mid">2</li><li>3</li></ul>
+<form action="/go?old=1" method="get"><input type="hidden" name="tok" value="a b&c"><input type="checkbox" name="c" checked="checked">
+<input type="checkbox" name="d"><select name="s"><option value="1">One</option><option selected>Two</option></select>
+<textarea name="t">text</textarea><input type="submit" name="buy" value="Buy"></form>
+<a href="two?x=1">A2</a></body></html>"#;
+
+#[test]
+fn html() {
+    let k6 = read(
+        "script.js",
+        r"
+        import { parseHTML } from 'k6/html';
+        const page = open('./page.html');
+        export default function () {
+            const d = parseHTML(page);
+            const texts = (s) => s.toArray().map((one) => one.text());
+            const seen = [];
+            d.find('li').each((at, element) => seen.push([at, element.textContent(), element.nodeName()]));
+            const main = d.find('#main').get(0);
+            return [
+                d.find('title').text(), d.find('#main').attr('class'), d.find('a').attr('none', 'other'),
+                texts(d.find('p').next()), texts(d.find('li').not('.mid')), texts(d.find('li').filter((at) => at > 1)),
+                d.find('em').closest('div').attr('id'), d.find('em').parentsUntil('body').size(), texts(d.find('h1').nextUntil('.two')),
+                d.find('li').is('.mid'), d.find('div').has('em').size(), d.find('li').map((at, one) => at + one.text()),
+                d.find('#main').data('userId'), d.find('#main').data('x'), d.find('form').serialize(), d.find('form').serializeObject(),
+                d.find('p').html(), d.find('li').eq(-1).text(), d.find('li').slice(1, 2).text(), d.find('nope').size(), d.find('p:contains(P2)').size(),
+                d.find(':checked').size(), seen, [main.id(), main.classList(), main.firstElementChild().nodeName(), main.childElementCount()],
+            ];
+        }",
+        &[("page.html", SHOP)],
+    )
+    .unwrap();
+    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    let wanted = r##"["Shop & more","a b","other",["P2"],["1","3"],["3"],"main",2,["P1"],true,1,["01","12","23"],7,{"q":1},"c=on&s=Two&t=text&tok=a+b%26c",{"tok":"a b&c","c":"on","s":"Two","t":"text"},"P1","3","2",0,1,2,[[0,"1","li"],[1,"2","li"],[2,"3","li"]],["main",["a","b"],"h1",3]]"##;
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn html_of_answers() {
+    let text = r"
+        import http from 'k6/http';
+        export default function () {
+            const page = http.get('http://127.0.0.1:1/shop/');
+            const answer = page.submitForm({ fields: { t: 'mine' } });
+            page.clickLink();
+            return [page.html('title').text(), page.html().find('li').size(), answer.status];
+        }";
+    let k6 = read("script.js", text, &[]).unwrap();
+    let once = k6.run_once("default", |_| (200, String::new(), SHOP.into())).unwrap();
+    assert_eq!(once.returned.as_deref(), Some("[\"Shop & more\",3,200]"));
+    let sent: Vec<&str> = once.sent.iter().map(|one| one.url.as_str()).collect();
+    assert_eq!(
+        sent,
+        [
+            "http://127.0.0.1:1/shop/",
+            "http://127.0.0.1:1/go?buy=Buy&c=on&s=Two&t=mine&tok=a+b%26c",
+            "http://127.0.0.1:1/shop/two?x=1",
+        ]
+    );
+}
+
+#[test]
+fn html_has_bounds() {
+    let told = returned(
+        "import { parseHTML } from 'k6/html';",
+        r"
+        const wrong = (call) => { try { call(); return null; } catch (error) { return error.message; } };
+        const page = parseHTML('<p>a</p>');
+        const kept = [];
+        return [
+            wrong(() => parseHTML('<div>'.repeat(100000))), wrong(() => { for (let at = 0; at < 40; at++) kept.push(parseHTML('x'.repeat(4 << 20))); }),
+            wrong(() => page.find('p:::')), wrong(() => page.find(':not('.repeat(400))), page.find('p').text(),
+            wrong(() => { kept.length = 0; for (let at = 0; at < 40; at++) parseHTML('x'.repeat(4 << 20)); }),
+        ];",
+    );
+    let wanted = r#"["parseHTML: elements are nested deeper than 1000","parseHTML: the pages that a user keeps take more than 64 MiB","the selector \"p:::\" is not understood; it is one of CSS, with :contains()","the selector is too long or too deep","a",null]"#;
+    assert_eq!(told, wanted);
+}

@@ -53,8 +53,8 @@
     }
 
     // what each node has in this direction
-    #step(to) {
-      return this.#nodes.map((node) => host.pageStep(this.#page, node, to));
+    #step(to, most) {
+      return this.#nodes.map((node) => host.pageStep(this.#page, node, to, most));
     }
 
     #filtered(nodes, selector) {
@@ -132,7 +132,7 @@
     }
 
     next(selector) {
-      return this.#filtered(this.#step("next").flatMap((nodes) => nodes.slice(0, 1)), selector);
+      return this.#filtered(this.#step("next", 1).flat(), selector);
     }
 
     nextAll(selector) {
@@ -144,7 +144,7 @@
     }
 
     prev(selector) {
-      return this.#filtered(this.#step("previous").flatMap((nodes) => nodes.slice(0, 1)), selector);
+      return this.#filtered(this.#step("previous", 1).flat(), selector);
     }
 
     prevAll(selector) {
@@ -161,7 +161,7 @@
     }
 
     parent(selector) {
-      return this.#filtered(this.#step("parents").flatMap((nodes) => nodes.slice(0, 1)), selector);
+      return this.#filtered(this.#step("parents", 1).flat(), selector);
     }
 
     parents(selector) {
@@ -269,7 +269,7 @@
     }
 
     html() {
-      return this.#nodes.length > 0 ? host.pageInner(this.#page, this.#nodes[0]) : undefined;
+      return this.#nodes.length > 0 ? host.pageInner(this.#page, this.#nodes[0]) : "";
     }
 
     name() {
@@ -340,7 +340,7 @@
     }
 
     #near(to, at = 0) {
-      const node = host.pageStep(this.#page, this.#node, to).at(at);
+      const node = host.pageStep(this.#page, this.#node, to, at === 0 ? 1 : undefined).at(at);
       return node === undefined ? undefined : new Element(this.#page, node, this.#url);
     }
 
