@@ -162,6 +162,16 @@ fn in_css(selector: &str) -> String {
             ('[' | ']', None) => is_attribute = next == '[',
             _ => {}
         }
+        // the engine wants the text of :contains() in quotes
+        if let Some((text, behind)) = rest.strip_prefix(":contains(").and_then(|rest| rest.split_once(')'))
+            && quote.is_none()
+            && !is_attribute
+            && !text.trim().starts_with(['"', '\''])
+        {
+            css.push_str(&format!(":contains({:?})", text.trim()));
+            rest = behind;
+            continue;
+        }
         let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '-');
         let word = WORDS.iter().find(|(word, _)| rest.strip_prefix(word).is_some_and(|rest| !goes_on(rest)));
         match word {
@@ -295,6 +305,7 @@ mod tests {
             ("p:contains(':input')", "p:contains(':input')"),
             ("[a=':checked']", "[a=':checked']"),
             (":input-x", ":input-x"),
+            ("p:contains(two words) > b", "p:contains(\"two words\") > b"),
         ] {
             assert_eq!(in_css(selector), css);
         }
