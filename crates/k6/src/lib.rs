@@ -22,6 +22,8 @@ mod rehearsal;
 mod script;
 mod summary;
 mod thresholds;
+#[cfg(feature = "typescript")]
+mod typescript;
 mod urls;
 mod vu;
 

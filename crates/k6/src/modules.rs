@@ -169,9 +169,14 @@ impl Script {
     /// If it is TypeScript, and this program cannot read that.
     pub fn plain(&self, path: &Path, text: String) -> std::result::Result<String, String> {
         let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
+        #[cfg(feature = "typescript")]
+        if is_typed {
+            return self.typed(path, |shown| crate::typescript::plain(shown, &text));
+        }
+        #[cfg(not(feature = "typescript"))]
         if is_typed {
             return Err(format!(
-                "{}: TypeScript is not supported yet; make JavaScript of it",
+                "{}: TypeScript is not supported in this build; make JavaScript of it, or build with the feature typescript",
                 path.display()
             ));
         }
@@ -180,6 +185,27 @@ impl Script {
             Some(rest) => format!("//{rest}"),
             None => text,
         })
+    }
+}
+
+#[cfg(feature = "typescript")]
+impl Script {
+    /// What a file of TypeScript is in JavaScript, made once for all users.
+    fn typed(
+        &self,
+        path: &Path,
+        make: impl FnOnce(&str) -> std::result::Result<String, String>,
+    ) -> std::result::Result<String, String> {
+        let mut known = self.plain.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(plain) = known.get(path) {
+            return Ok(plain.clone());
+        }
+        let plain = match path == self.path {
+            true => make(&self.name)?,
+            false => make(&path.to_string_lossy())?,
+        };
+        known.insert(path.to_owned(), plain.clone());
+        Ok(plain)
     }
 }
 

@@ -4,7 +4,19 @@ use std::fs;
 
 use tidemark_k6::{Given, K6, Once, Source};
 
-fn read(name: &str, text: &str, others: &[(&str, &str)]) -> Result<K6, String> {
+/// A script and the folder that it lies in.
+#[derive(Debug)]
+struct Read(K6, #[allow(dead_code)] tempfile::TempDir);
+
+impl std::ops::Deref for Read {
+    type Target = K6;
+
+    fn deref(&self) -> &K6 {
+        &self.0
+    }
+}
+
+fn read(name: &str, text: &str, others: &[(&str, &str)]) -> Result<Read, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
@@ -12,8 +24,8 @@ fn read(name: &str, text: &str, others: &[(&str, &str)]) -> Result<K6, String> {
         fs::write(folder.path().join(name), text).unwrap();
     }
     let source = Source { name, path: &path, text: text.as_bytes(), env: &[], given: Given::default() };
-    // what is opened and imported is kept in memory, and so outlives the folder
-    K6::read(&source).map_err(|error| error.to_string())
+    let k6 = K6::read(&source).map_err(|error| error.to_string())?;
+    Ok(Read(k6, folder))
 }
 
 fn run(text: &str) -> Once {
@@ -440,4 +452,71 @@ fn html_has_bounds() {
     );
     let wanted = r#"["parseHTML: elements are nested deeper than 1000","parseHTML: the pages that a user keeps take more than 64 MiB","the selector \"p:::\" is not understood; it is one of CSS, with :contains()","the selector is too long or too deep","a",null]"#;
     assert_eq!(told, wanted);
+}
+
+#[cfg(not(feature = "typescript"))]
+#[test]
+fn typescript_needs_its_feature() {
+    let told = read("script.ts", "export default function (): void {}", &[]).unwrap_err();
+    assert!(told.contains("the feature typescript"), "{told}");
+}
+
+#[cfg(feature = "typescript")]
+#[test]
+fn typescript() {
+    let text = r"
+import http, { RefinedResponse, type Params } from 'k6/http';
+import { Options } from 'k6/options';
+import type { Nothing } from './nothing';
+import { double, Kind } from './more';
+interface User { name: string; age?: number }
+type Names = Record<string, User[]>;
+declare const outer: string;
+export const options: Options = { vus: 1 };
+export type Out = { a: number };
+function over(a: string): string;
+function over(a: number): number;
+function over(a: any): any { return a; }
+abstract class Shape<T> {
+    private readonly kind: string = 'shape';
+    protected size?: number;
+    static count = 0;
+    abstract area(): number;
+    constructor(size?: number) { this.size = size!; }
+    public get name(): string { return this.kind; }
+    private async later<U>(this: Shape<T>, what: U): Promise<U> { return what; }
+}
+class Square extends Shape<number> implements Kind {
+    override area(): number { return (this.size as number) ** 2; }
+    [key: string]: any;
+}
+const pick = <T, K extends keyof T>(of: T, key: K): T[K] => of[key];
+export default function (): unknown {
+    const list: Array<number> = [1, 2].map((n: number): number => n + 1);
+    let later!: string;
+    const user = { name: 'Ann', age: 3 } satisfies User;
+    const square = new Square(3);
+    const [first, ...rest]: number[] = list;
+    try { throw new Error('x'); } catch (error: unknown) { later = (error as Error).message; }
+    const answer: RefinedResponse<'text'> = http.get('http://127.0.0.1:1/');
+    return [list, user.name, square.area(), square.name, pick(user, 'age'), double(first!), rest, over(1), later, <number>answer.status, list?.[0] ?? 0];
+}";
+    let k6 = read(
+        "script.ts",
+        text,
+        &[("more.ts", "export interface Kind { x: 1 }\nexport const double = (n: number) => n * 2;")],
+    )
+    .unwrap();
+    let told = k6.run_once("default", |_| (200, String::new(), Vec::new())).unwrap().returned.unwrap();
+    assert_eq!(told, "[[2,3],\"Ann\",9,\"shape\",3,4,[3],1,\"x\",200,2]");
+
+    for (text, words) in [
+        ("interface A {\n  x: 1\n}\nconst a: A = null;\na.x;\nexport default function () {}", "script.ts:5"),
+        ("const a: number = ;\nexport default function () {}", "script.ts:1: SyntaxError"),
+        ("\nenum A { X }\nexport default function () {}", "script.ts:2: an enum is more than a type"),
+        (&format!("const a = {}1{};", "(".repeat(3000), ")".repeat(3000)), "script.ts"),
+    ] {
+        let told = read("script.ts", text, &[]).unwrap_err();
+        assert!(told.contains(words), "{told}");
+    }
 }
