@@ -339,6 +339,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     bytes::install(&natives)?;
     crate::urls::install(&natives)?;
     crate::html::install(&natives)?;
+    crate::webcrypto::install(&natives)?;
     natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
     let globals = ctx.globals();
     globals.set("__k6", natives)?;

@@ -26,6 +26,7 @@ mod thresholds;
 mod typescript;
 mod urls;
 mod vu;
+mod webcrypto;
 
 use std::fmt;
 use std::path::Path;

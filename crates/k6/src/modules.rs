@@ -20,6 +20,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/execution", include_str!("js/execution.js")),
     ("k6/timers", include_str!("js/timers.js")),
     ("k6/html", include_str!("js/html.js")),
+    ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
 ];
 
 /// What the libraries below share. A script has no use for it.

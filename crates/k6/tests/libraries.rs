@@ -520,3 +520,31 @@ export default function (): unknown {
         assert!(told.contains(words), "{told}");
     }
 }
+
+#[test]
+fn webcrypto() {
+    let told = run(r"
+        import { crypto as imported } from 'k6/experimental/webcrypto';
+        const bytes = (text) => Uint8Array.from(text, (c) => c.charCodeAt(0));
+        const hex = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
+        const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+        export default async function () {
+            const key = await crypto.subtle.importKey('raw', bytes('key'), algorithm, true, ['sign', 'verify']);
+            const signature = await crypto.subtle.sign('HMAC', key, bytes('The quick brown fox jumps over the lazy dog'));
+            const jwk = await crypto.subtle.exportKey('jwk', key);
+            const again = await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']);
+            const made = await crypto.subtle.generateKey({ name: 'HMAC', hash: { name: 'SHA-512' } }, true, ['sign', 'verify']);
+            const wrong = async (promise) => { try { await promise; return null; } catch (error) { return error.name; } };
+            return [
+                imported === crypto, hex(await crypto.subtle.digest('SHA-256', bytes('abc'))), hex(signature),
+                await crypto.subtle.verify('HMAC', key, signature, bytes('The quick brown fox jumps over the lazy dog')),
+                await crypto.subtle.verify('HMAC', key, signature, bytes('another')), jwk.k, jwk.alg,
+                hex(await crypto.subtle.sign('HMAC', again, bytes('The quick brown fox jumps over the lazy dog'))) === hex(signature),
+                (await crypto.subtle.exportKey('raw', made)).byteLength,
+                await wrong(crypto.subtle.exportKey('raw', again)), await wrong(crypto.subtle.verify('HMAC', again, signature, bytes('x'))),
+                await wrong(crypto.subtle.encrypt({ name: 'AES-GCM' }, key, bytes('x'))), await wrong(crypto.subtle.digest('MD5', bytes('x'))),
+            ];
+        }");
+    let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError"]"#;
+    assert_eq!(told.returned.as_deref(), Some(wanted));
+}

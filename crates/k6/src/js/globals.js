@@ -76,6 +76,10 @@
 
   globalThis.open = (path, mode) => host.open(String(path), mode === "b");
   globalThis.crypto = {
+    get subtle() {
+      if (!host.subtle) host.loadSubtle();
+      return host.subtle;
+    },
     getRandomValues(array) {
       if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues needs a typed array");
       new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(new Uint8Array(host.random(array.byteLength)));
