@@ -174,6 +174,8 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     let (module, evaluated) = module.catch(ctx).map_err(|error| words(host, &error))?;
     settle(ctx, host, &evaluated).map_err(|error| error.unwrap_or_default())?;
     let namespace = module.namespace().map_err(|error| format!("{}: {error}", script.name))?;
+    let whole: Result<Option<Object<'js>>> = namespace.get(crate::commonjs::WHOLE);
+    let namespace = whole.ok().flatten().unwrap_or(namespace);
     caught(configure(ctx, &namespace, host))?;
     host.is_init.set(false);
     let mut output = Output::Ready;

@@ -11,6 +11,7 @@
 //! - A script opens files only before its first iteration, and has no network but the load engine.
 
 mod bytes;
+mod commonjs;
 mod host;
 mod html;
 mod metrics;

@@ -181,11 +181,12 @@ impl Script {
                 path.display()
             ));
         }
-        Ok(match text.strip_prefix("#!") {
-            // an interpreter's line; the lines after it keep their numbers
+        // an interpreter's line; the lines after it keep their numbers
+        let text = match text.strip_prefix("#!") {
             Some(rest) => format!("//{rest}"),
             None => text,
-        })
+        };
+        Ok(crate::commonjs::as_module(text))
     }
 }
 

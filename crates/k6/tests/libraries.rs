@@ -548,3 +548,32 @@ fn webcrypto() {
     let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError"]"#;
     assert_eq!(told.returned.as_deref(), Some(wanted));
 }
+
+#[test]
+fn require_and_module_exports() {
+    let text = r"'use strict';
+const http = require('k6/http');
+const { double } = require('./double.js');
+const k6 = require('k6');
+module.exports.options = { vus: 3, iterations: 3 };
+exports.other = () => 'other';
+exports.default = function () {
+    const answer = http.get('http://127.0.0.1:1/a');
+    k6.check(answer, { ok: (r) => r.status === 200 });
+    return [double(4), answer.status, http.default.get === http.get];
+};";
+    let others = [("double.js", "exports.double = (n) => n * 2;")];
+    let k6 = read("script.js", text, &others).unwrap();
+    assert!(k6.exports("other") && k6.option("vus").is_some());
+    let once = k6.run_once("default", |_| (200, String::new(), Vec::new())).unwrap();
+    assert_eq!(once.returned.as_deref(), Some("[8,200,true]"));
+    assert_eq!(checks(&once), [("::ok".to_owned(), 1, 0)]);
+
+    let mixed = "import { double } from './double.js';\nexport default function () { return double(1); }";
+    let k6 = read("script.js", mixed, &others).unwrap();
+    assert_eq!(k6.run_once("default", |_| Default::default()).unwrap().returned.as_deref(), Some("2"));
+
+    let wrong = "const x = require('k6');\nconst y = null;\ny.z;\nexports.default = function () {};";
+    let told = read("script.js", wrong, &[]).unwrap_err();
+    assert!(told.contains("script.js:3"), "{told}");
+}
