@@ -45,6 +45,8 @@ pub(crate) struct Host {
     pub iteration: Cell<u64>,
     pub place: RefCell<Place>,
     random: RefCell<fastrand::Rng>,
+    /// Bytes of HTML whose pages it keeps.
+    pub html_bytes: Rc<Cell<usize>>,
 }
 
 /// What a native gets at its user by.
@@ -165,6 +167,7 @@ pub(crate) fn live(
         iteration: Cell::new(0),
         place: RefCell::new(Place::NONE),
         random: RefCell::new(fastrand::Rng::new()),
+        html_bytes: Rc::default(),
     });
     context.with(|ctx| {
         let outcome = in_context(&ctx, &host);
@@ -183,6 +186,8 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     let (module, evaluated) = module.catch(ctx).map_err(|error| words(host, &error))?;
     settle(ctx, host, &evaluated).map_err(|error| error.unwrap_or_default())?;
     let namespace = module.namespace().map_err(|error| format!("{}: {error}", script.name))?;
+    let whole: Result<Option<Object<'js>>> = namespace.get(crate::commonjs::WHOLE);
+    let namespace = whole.ok().flatten().unwrap_or(namespace);
     caught(configure(ctx, &namespace, host))?;
     host.is_init.set(false);
     let mut output = Output::Ready;
@@ -378,6 +383,9 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("isRehearsal", host.script.is_rehearsal)?;
     natives.set("rehearsalBody", crate::rehearsal::BODY)?;
     bytes::install(&natives)?;
+    crate::urls::install(&natives)?;
+    crate::html::install(&natives)?;
+    crate::webcrypto::install(&natives)?;
     natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
     let globals = ctx.globals();
     globals.set("__k6", natives)?;

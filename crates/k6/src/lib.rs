@@ -11,10 +11,13 @@
 //! - A script opens files only before its first iteration, and has no network but the load engine.
 
 mod bytes;
+mod commonjs;
 mod compiled;
 mod host;
+mod html;
 mod metrics;
 mod modules;
+mod once;
 mod options;
 mod program;
 mod rehearsal;
@@ -22,7 +25,11 @@ mod scenario;
 mod script;
 mod summary;
 mod thresholds;
+#[cfg(feature = "typescript")]
+mod typescript;
+mod urls;
 mod vu;
+mod webcrypto;
 
 use std::fmt;
 use std::path::Path;
@@ -34,6 +41,8 @@ use tidemark_drive::Programs;
 use tidemark_scenario::source::Scenario;
 
 pub use metrics::CheckCounts;
+#[doc(hidden)]
+pub use once::{Once, SentOnce};
 pub use options::{Executor, Given, ScenarioOf, Stage};
 pub use program::{Origin, Runs};
 pub use rehearsal::Sent;

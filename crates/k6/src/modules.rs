@@ -19,10 +19,24 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/crypto", include_str!("js/crypto.js")),
     ("k6/execution", include_str!("js/execution.js")),
     ("k6/timers", include_str!("js/timers.js")),
+    ("k6/html", include_str!("js/html.js")),
+    ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
 ];
 
-/// Libraries that scripts import from the web: how their file is called, without its version, and what stands for them.
-const LIBRARIES: &[(&str, &str)] = &[];
+/// What the libraries below share. A script has no use for it.
+const SHARED: &[(&str, &str)] = &[("tidemark:values", include_str!("js/lib/values.js"))];
+
+/// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("k6-utils", include_str!("js/lib/k6-utils.js")),
+    ("k6-summary", include_str!("js/lib/k6-summary.js")),
+    ("papaparse", include_str!("js/lib/papaparse.js")),
+    ("url", include_str!("js/lib/url.js")),
+    ("k6chaijs", include_str!("js/lib/k6chaijs.js")),
+    ("k6-testing", include_str!("js/lib/k6-testing.js")),
+    ("formdata", include_str!("js/lib/formdata.js")),
+    ("httpx", include_str!("js/lib/httpx.js")),
+];
 
 /// What is not there, and why.
 const REFUSED: &[(&str, &str)] = &[
@@ -32,19 +46,46 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/ws", "k6/ws is not supported; a scenario's own steps drive WebSockets"),
     ("k6/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
     ("k6/experimental/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/html", "k6/html is not supported"),
+    ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
+    ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
+    (
+        "k6/experimental/csv",
+        "k6/experimental/csv is not supported; parse what open() returns with papaparse of jslib.k6.io",
+    ),
+    ("k6/experimental/redis", "k6/experimental/redis is not supported"),
+    ("k6/experimental/streams", "k6/experimental/streams is not supported"),
 ];
 
 /// Finds and loads modules.
 #[derive(Debug, Clone)]
 pub(crate) struct Modules(pub Arc<Script>);
 
-impl Modules {
-    fn library(name: &str) -> Option<&'static str> {
-        let file =
-            name.rsplit('/').find(|part| part.ends_with(".js") || part.ends_with(".mjs")).unwrap_or(name);
-        LIBRARIES.iter().find(|(known, _)| file.contains(known)).map(|(_, source)| *source)
-    }
+/// The source of a module of its own name.
+fn built_in(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().chain(SHARED).find(|(known, _)| *known == name).map(|(_, source)| *source)
+}
+
+/// The source that stands for a library of the web: one of jslib.k6.io, from there or from where its source is kept.
+fn library(url: &str) -> Option<&'static str> {
+    let place = url.split_once("://").map_or(url, |(_, place)| place);
+    let (host, path) = place.split_once('/')?;
+    let named = match host {
+        "jslib.k6.io" => path.split('/').next()?,
+        "raw.githubusercontent.com" | "github.com" | "cdn.jsdelivr.net" if path.contains("jslib") => path
+            .split('/')
+            .map(|part| part.split('@').next().unwrap_or_default())
+            .map(|part| match part.strip_prefix("k6-jslib-") {
+                Some("k6chaijs") => "k6chaijs",
+                Some("utils") => "k6-utils",
+                Some("summary") => "k6-summary",
+                Some("testing") => "k6-testing",
+                Some(rest) => rest,
+                None => part,
+            })
+            .find(|part| LIBRARIES.iter().any(|(known, _)| known == part))?,
+        _ => return None,
+    };
+    LIBRARIES.iter().find(|(known, _)| *known == named).map(|(_, source)| *source)
 }
 
 impl Resolver for Modules {
@@ -56,7 +97,7 @@ impl Resolver for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<String> {
         let told = name.strip_prefix("file://").unwrap_or(name);
-        if BUILT_IN.iter().any(|(known, _)| *known == told) {
+        if built_in(told).is_some() {
             return Ok(told.to_owned());
         }
         if let Some(timer) = told.strip_prefix("k6/experimental/")
@@ -70,11 +111,14 @@ impl Resolver for Modules {
             return Err(Exception::throw_message(ctx, why));
         }
         if told.contains("://") || told.starts_with("jslib.") {
-            if Modules::library(told).is_some() {
+            if library(told).is_some() {
                 return Ok(told.to_owned());
             }
-            let why =
-                format!("{told}: nothing is fetched; save it beside the script, and import it by its path");
+            let names: Vec<&str> = LIBRARIES.iter().map(|(name, _)| *name).collect();
+            let why = format!(
+                "{told}: nothing is fetched; save it beside the script, and import it by its path (of jslib.k6.io, built in are {})",
+                names.join(", ")
+            );
             return Err(Exception::throw_message(ctx, &why));
         }
         if told.starts_with("k6/") || told == "k6" {
@@ -106,8 +150,7 @@ impl Loader for Modules {
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
-        let built_in = BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, source)| *source);
-        if let Some(source) = built_in.or_else(|| Modules::library(name)) {
+        if let Some(source) = built_in(name).or_else(|| library(name)) {
             return self.0.compiled.module(ctx, name, || Ok(source.to_owned()));
         }
         let failed = |why: String| Exception::throw_message(ctx, &why);
@@ -130,17 +173,44 @@ impl Script {
     /// If it is TypeScript, and this program cannot read that.
     pub fn plain(&self, path: &Path, text: String) -> std::result::Result<String, String> {
         let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
+        #[cfg(feature = "typescript")]
+        if is_typed {
+            return self.typed(path, |shown| crate::typescript::plain(shown, &text));
+        }
+        #[cfg(not(feature = "typescript"))]
         if is_typed {
             return Err(format!(
-                "{}: TypeScript is not supported yet; make JavaScript of it",
+                "{}: TypeScript is not supported in this build; make JavaScript of it, or build with the feature typescript",
                 path.display()
             ));
         }
-        Ok(match text.strip_prefix("#!") {
-            // an interpreter's line; the lines after it keep their numbers
+        // an interpreter's line; the lines after it keep their numbers
+        let text = match text.strip_prefix("#!") {
             Some(rest) => format!("//{rest}"),
             None => text,
-        })
+        };
+        Ok(crate::commonjs::as_module(text))
+    }
+}
+
+#[cfg(feature = "typescript")]
+impl Script {
+    /// What a file of TypeScript is in JavaScript, made once for all users.
+    fn typed(
+        &self,
+        path: &Path,
+        make: impl FnOnce(&str) -> std::result::Result<String, String>,
+    ) -> std::result::Result<String, String> {
+        let mut known = self.plain.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(plain) = known.get(path) {
+            return Ok(plain.clone());
+        }
+        let plain = match path == self.path {
+            true => make(&self.name)?,
+            false => make(&path.to_string_lossy())?,
+        };
+        known.insert(path.to_owned(), plain.clone());
+        Ok(plain)
     }
 }
 

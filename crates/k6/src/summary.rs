@@ -43,6 +43,15 @@ impl ThresholdOutcome {
     }
 }
 
+/// All checks that were measured, in the order in which they came.
+pub(crate) fn checks(measured: &Measured) -> Vec<ScriptCheck> {
+    let told = measured.check_order.iter().filter_map(|key| {
+        let CheckCounts { passes, fails } = *measured.checks.get(key)?;
+        Some(ScriptCheck { group: key.0.clone(), name: key.1.clone(), passes, fails })
+    });
+    told.collect()
+}
+
 /// What a script measured.
 #[derive(Debug, Clone)]
 pub struct Summary {
@@ -142,14 +151,7 @@ impl Summary {
             let empty = Values::new(definitions[part.metric].kind);
             put(&part.written, (part.metric, &definitions[part.metric]), values.as_ref().unwrap_or(&empty));
         }
-        let checks: Vec<ScriptCheck> = measured
-            .check_order
-            .iter()
-            .filter_map(|key| {
-                let CheckCounts { passes, fails } = *measured.checks.get(key)?;
-                Some(ScriptCheck { group: key.0.clone(), name: key.1.clone(), passes, fails })
-            })
-            .collect();
+        let checks = checks(measured);
         let data = json!({
             "options": {"summaryTrendStats": trend, "summaryTimeUnit": "", "noColor": true},
             "state": {"isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": seconds * 1_000.0},

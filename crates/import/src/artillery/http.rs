@@ -2,9 +2,9 @@
 
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 
-use super::{Making, is_address};
 use super::answer::Answer;
 use super::steps::State;
+use super::{Making, is_address};
 use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
@@ -174,9 +174,9 @@ impl Making<'_> {
             _ => (None, url),
         };
         let is_system = origin.as_deref().is_none_or(|origin| origin == self.target);
-        let is_known = origin.as_deref().is_none_or(|origin| {
-            !origin.contains("{{") && !has_credentials(origin) && is_address(origin)
-        });
+        let is_known = origin
+            .as_deref()
+            .is_none_or(|origin| !origin.contains("{{") && !has_credentials(origin) && is_address(origin));
         if !is_known || rest.is_empty() && origin.is_none() {
             let would = "been sent to a URL that is not known before the load";
             self.draft.tell(node.line, element, would, true);

@@ -74,8 +74,17 @@
     JSON.parse = (text, ...more) => (text === host.rehearsalBody ? host.anything : parse(text, ...more));
   }
 
+  // `require` of a file that was written for it; what it names has been imported
+  host.requireFrom = (known) => (name) => {
+    if (!Object.hasOwn(known, name)) throw new Error(`require("${name}"): only a name in quotes is found, at any place of the file`);
+    return known[name].__commonjs ?? known[name];
+  };
   globalThis.open = (path, mode) => host.open(String(path), mode === "b");
   globalThis.crypto = {
+    get subtle() {
+      if (!host.subtle) host.loadSubtle();
+      return host.subtle;
+    },
     getRandomValues(array) {
       if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues needs a typed array");
       new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(new Uint8Array(host.random(array.byteLength)));

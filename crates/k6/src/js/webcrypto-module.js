@@ -1,0 +1,2 @@
+export const { crypto } = globalThis;
+export default { crypto };

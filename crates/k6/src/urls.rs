@@ -1,0 +1,78 @@
+//! URLs as the web's standard has them, for the library `url`.
+
+use rquickjs::function::Func;
+use rquickjs::{Ctx, Object, Result};
+use url::{Url, form_urlencoded, quirks};
+
+use crate::modules::thrown;
+
+pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
+    natives.set("urlOf", Func::from(url_of))?;
+    natives.set("urlPart", Func::from(part))?;
+    natives.set("urlWith", Func::from(with))?;
+    natives.set("formPairs", Func::from(form_pairs))?;
+    natives.set("formText", Func::from(form_text))
+}
+
+fn parsed(ctx: &Ctx<'_>, text: &str) -> Result<Url> {
+    Url::parse(text).map_err(|error| thrown(ctx, &format!("Invalid URL: {text}: {error}")))
+}
+
+/// The whole of a URL, as seen from another if one is given.
+fn url_of(ctx: Ctx<'_>, text: String, base: Option<String>) -> Result<String> {
+    let url = match base {
+        Some(base) => parsed(&ctx, &base)?
+            .join(&text)
+            .map_err(|error| thrown(&ctx, &format!("Invalid URL: {text}: {error}")))?,
+        None => parsed(&ctx, &text)?,
+    };
+    Ok(url.into())
+}
+
+fn part(ctx: Ctx<'_>, href: String, name: String) -> Result<String> {
+    let url = parsed(&ctx, &href)?;
+    Ok(match name.as_str() {
+        "origin" => return Ok(quirks::origin(&url)),
+        "protocol" => quirks::protocol(&url),
+        "username" => quirks::username(&url),
+        "password" => quirks::password(&url),
+        "host" => quirks::host(&url),
+        "hostname" => quirks::hostname(&url),
+        "port" => quirks::port(&url),
+        "pathname" => quirks::pathname(&url),
+        "search" => quirks::search(&url),
+        _ => quirks::hash(&url),
+    }
+    .to_owned())
+}
+
+/// The URL with a part changed. As in browsers, a part that cannot be so changes nothing.
+fn with(ctx: Ctx<'_>, href: String, name: String, value: String) -> Result<String> {
+    let mut url = parsed(&ctx, &href)?;
+    let value = value.as_str();
+    match name.as_str() {
+        "protocol" => drop(quirks::set_protocol(&mut url, value)),
+        "username" => drop(quirks::set_username(&mut url, value)),
+        "password" => drop(quirks::set_password(&mut url, value)),
+        "host" => drop(quirks::set_host(&mut url, value)),
+        "hostname" => drop(quirks::set_hostname(&mut url, value)),
+        "port" => drop(quirks::set_port(&mut url, value)),
+        "pathname" => quirks::set_pathname(&mut url, value),
+        "search" => quirks::set_search(&mut url, value),
+        _ => quirks::set_hash(&mut url, value),
+    }
+    Ok(url.into())
+}
+
+/// Names and values in turn.
+fn form_pairs(text: String) -> Vec<String> {
+    form_urlencoded::parse(text.as_bytes())
+        .flat_map(|(name, value)| [name.into_owned(), value.into_owned()])
+        .collect()
+}
+
+fn form_text(flat: Vec<String>) -> String {
+    let mut text = form_urlencoded::Serializer::new(String::new());
+    text.extend_pairs(flat.chunks_exact(2).map(|pair| (&pair[0], &pair[1])));
+    text.finish()
+}
