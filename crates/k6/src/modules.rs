@@ -175,12 +175,14 @@ impl Script {
         let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
         #[cfg(feature = "typescript")]
         if is_typed {
-            return self.typed(path, |shown| crate::typescript::plain(shown, &text));
+            let shown =
+                if path == self.path { self.name.clone() } else { path.to_string_lossy().into_owned() };
+            return crate::typescript::plain(&shown, &text);
         }
         #[cfg(not(feature = "typescript"))]
         if is_typed {
             return Err(format!(
-                "{}: TypeScript is not supported in this build; make JavaScript of it, or build with the feature typescript",
+                "{}: TypeScript is not supported in this build; make JavaScript of it, or build this program with --features typescript",
                 path.display()
             ));
         }
@@ -190,27 +192,6 @@ impl Script {
             None => text,
         };
         Ok(crate::commonjs::as_module(text))
-    }
-}
-
-#[cfg(feature = "typescript")]
-impl Script {
-    /// What a file of TypeScript is in JavaScript, made once for all users.
-    fn typed(
-        &self,
-        path: &Path,
-        make: impl FnOnce(&str) -> std::result::Result<String, String>,
-    ) -> std::result::Result<String, String> {
-        let mut known = self.plain.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(plain) = known.get(path) {
-            return Ok(plain.clone());
-        }
-        let plain = match path == self.path {
-            true => make(&self.name)?,
-            false => make(&path.to_string_lossy())?,
-        };
-        known.insert(path.to_owned(), plain.clone());
-        Ok(plain)
     }
 }
 

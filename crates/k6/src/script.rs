@@ -53,9 +53,6 @@ pub(crate) struct Script {
     pub base: OnceLock<String>,
     begun: Mutex<Instant>,
     files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
-    /// Files of TypeScript, in JavaScript.
-    #[cfg(feature = "typescript")]
-    pub plain: Mutex<HashMap<PathBuf, String>>,
     arrays: Mutex<Vec<(String, Arc<Vec<String>>)>>,
     /// Why the run is to end.
     aborted: Mutex<Option<String>>,
@@ -100,8 +97,6 @@ impl Script {
             base: OnceLock::new(),
             begun: Mutex::new(Instant::now()),
             files: Mutex::default(),
-            #[cfg(feature = "typescript")]
-            plain: Mutex::default(),
             arrays: Mutex::default(),
             aborted: Mutex::default(),
             failed: Mutex::default(),
