@@ -25,7 +25,7 @@ use crate::draft::{Draft, is_typed};
 use crate::error::ImportError;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Hole, Place, Text, has_marks};
-use crate::plan::{Plan, nested, shown};
+use crate::plan::{Plan, is_address, nested, shown};
 use crate::tree::{Content, Node};
 use crate::{Imported, closed, objectives, users};
 
@@ -409,13 +409,7 @@ impl<'p> Making<'p> {
                 let host = host.rsplit('@').next().unwrap_or_default();
                 (format!("{scheme}://{host}"), path)
             }
-            Ok(parsed)
-                if parsed.has_host()
-                    && ["http", "https"].contains(&parsed.scheme())
-                    && !whole.contains("{{") =>
-            {
-                (whole, path)
-            }
+            Ok(_) if scheme.starts_with("http") && is_address(&whole) => (whole, path),
             _ => (format!("?{}", host.trim()), path),
         }
     }

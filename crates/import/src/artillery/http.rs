@@ -2,13 +2,13 @@
 
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 
-use super::{Making, is_address};
+use super::Making;
 use super::answer::Answer;
 use super::steps::State;
 use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
-use crate::plan::{nested, shown};
+use crate::plan::{is_address, nested, shown};
 use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
 
@@ -61,17 +61,11 @@ impl Making<'_> {
         self.cookies(node, &element, &mut made, state);
         self.body(node, &element, &mut made, state);
         if let Some(auth) = node.map("auth") {
-            let user = self.text(auth, auth.text("user").unwrap_or_default(), state).write(Place::Raw);
+            let user = self.text(auth, auth.text("user").unwrap_or_default(), state);
             let password = self.text(auth, auth.text("pass").unwrap_or_default(), state);
-            let password = match password.literal() {
-                Some(literal) if !literal.is_empty() => {
-                    let literal = literal.to_owned();
-                    format!("${{{}}}", self.draft.secret("password", &literal))
-                }
-                _ => password.write(Place::Raw),
-            };
-            made.other
-                .insert("auth", Map::from([("basic", Map::from([("user", user), ("password", password)]))]));
+            if let Some(basic) = self.draft.basic(auth.line, &element, &user, &password) {
+                made.other.insert("auth", basic);
+            }
         }
         match (node.text("followRedirect"), node.text("gzip")) {
             (Some("false"), _) => made.other.insert("follow", 0u64),
@@ -174,9 +168,9 @@ impl Making<'_> {
             _ => (None, url),
         };
         let is_system = origin.as_deref().is_none_or(|origin| origin == self.target);
-        let is_known = origin.as_deref().is_none_or(|origin| {
-            !origin.contains("{{") && !has_credentials(origin) && is_address(origin)
-        });
+        let is_known = origin
+            .as_deref()
+            .is_none_or(|origin| !origin.contains("{{") && !has_credentials(origin) && is_address(origin));
         if !is_known || rest.is_empty() && origin.is_none() {
             let would = "been sent to a URL that is not known before the load";
             self.draft.tell(node.line, element, would, true);
