@@ -82,5 +82,5 @@ pub(crate) fn is_address(url: &str) -> bool {
     let Some((scheme, host)) = url.split_once("://") else { return false };
     ["http", "https", "ws", "wss"].contains(&scheme)
         && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_[]:".contains(c))
-        && url::Url::parse(url).is_ok_and(|url| url.has_host())
+        && url::Url::parse(url).is_ok_and(|url| url.has_host() && url.port() != Some(0))
 }
