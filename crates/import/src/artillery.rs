@@ -24,7 +24,7 @@ use crate::Imported;
 use crate::draft::{Draft, seconds};
 use crate::error::ImportError;
 use crate::holes::has_marks;
-use crate::plan::{Plan, shown};
+use crate::plan::{Plan, is_address, shown};
 use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
 
@@ -94,13 +94,6 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
         keys.first() != Some(&"config") || ["http", "defaults", "payload", "ws"].contains(place)
     });
     making.draft.finished(scenario)
-}
-
-/// Whether a URL names a server that can be driven.
-fn is_address(url: &str) -> bool {
-    url::Url::parse(url)
-        .is_ok_and(|url| ["http", "https", "ws", "wss"].contains(&url.scheme()) && url.has_host())
-        && !url.contains(|c: char| c.is_whitespace())
 }
 
 /// A feeder of a file, and its columns.

@@ -180,6 +180,17 @@ impl<'p> Draft<'p> {
         }
     }
 
+    /// A user with a password; none, and told, where no server could tell one from the other.
+    pub(crate) fn basic(&mut self, line: usize, element: &str, user: &Text, password: &Text) -> Option<Map> {
+        if user.marked.contains(':') {
+            self.tell(line, element, "sent a user whose name has a colon in it: it is sent without", true);
+            return None;
+        }
+        let user = user.write(Place::Raw);
+        let password = self.value("password", password);
+        Some(Map::from([("basic", Map::from([("user", user), ("password", password)]))]))
+    }
+
     /// A header of a request; those that the driver writes itself are told.
     pub(crate) fn header(&mut self, line: usize, headers: &mut Map, name: &str, value: &Text) {
         let element = format!("header {}", shown(name));

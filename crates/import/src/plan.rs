@@ -76,3 +76,11 @@ pub(crate) fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
     let path = folder.join(name).canonicalize().ok()?;
     path.strip_prefix(&folder).ok().filter(|_| path.is_file()).map(Path::to_owned)
 }
+
+/// Whether a scheme, a host and perhaps a port name a server that can be driven.
+pub(crate) fn is_address(url: &str) -> bool {
+    let Some((scheme, host)) = url.split_once("://") else { return false };
+    ["http", "https", "ws", "wss"].contains(&scheme)
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_[]:".contains(c))
+        && url::Url::parse(url).is_ok_and(|url| url.has_host() && url.port() != Some(0))
+}

@@ -25,7 +25,7 @@ use crate::draft::{Draft, is_typed};
 use crate::error::ImportError;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Hole, Place, Text, has_marks};
-use crate::plan::{Plan, nested, shown};
+use crate::plan::{Plan, is_address, nested, shown};
 use crate::tree::{Content, Node};
 use crate::{Imported, closed, objectives, users};
 
@@ -402,22 +402,13 @@ impl<'p> Making<'p> {
         let (host, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let whole = format!("{scheme}://{host}");
-        match url::Url::parse(&whole) {
-            // what stands in front of the host is a secret
-            Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
-                let host = host.rsplit('@').next().unwrap_or_default();
-                (format!("{scheme}://{host}"), path)
-            }
-            Ok(parsed)
-                if parsed.has_host()
-                    && ["http", "https"].contains(&parsed.scheme())
-                    && !whole.contains("{{") =>
-            {
-                (whole, path)
-            }
-            _ => (format!("?{}", host.trim()), path),
-        }
+        // what stands in front of the host is a secret
+        let open = format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default());
+        let is_known = scheme.starts_with("http") && is_address(&open);
+        (
+            if is_known { open } else { format!("?{}", host.rsplit('@').next().unwrap_or_default().trim()) },
+            path,
+        )
     }
 
     /// The address of an origin; a setting where it is not known.

@@ -145,7 +145,7 @@ pub struct RunArguments {
     #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
     pub env: Vec<(String, String)>,
     /// Of a Postman collection the file of its environment, of an Artillery script the name of one
-    #[arg(short = 'E', long, value_name = "FILE|NAME")]
+    #[arg(long, value_name = "FILE|NAME")]
     pub environment: Option<String>,
     /// Sessions that arrive each second in the measured phase, like 20k (open load)
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]

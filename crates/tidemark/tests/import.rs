@@ -392,7 +392,30 @@ fn wrong_use_is_refused_with_a_way_out() {
     write("plan.xml", "<tsung/>");
     write("t.lua", "wrk.method = 'POST'");
     write("empty.jmx", "<jmeterTestPlan><hashTree/></jmeterTestPlan>");
+    let collection = "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": [ITEM]}";
+    write("empty.json", &collection.replace("ITEM", ""));
+    write("c.json", &collection.replace("ITEM", "{\"request\": \"http://127.0.0.1:1/a\", \"odd\": 1}"));
+    write(
+        "a.yml",
+        "config: {environments: {one: {target: \"http://127.0.0.1:1\"}}}\nscenarios: [{flow: [{get: {url: /a}}]}]\n",
+    );
     for (arguments, says) in [
+        (vec!["import", "empty.json"], "nothing of it can be driven here"),
+        (
+            vec!["import", "c.json", "--strict"],
+            "! c.json: line 1: item.odd: 1: would have done something that is not known",
+        ),
+        (vec!["run", "c.json"], "without which it would not send what the plan sends"),
+        (vec!["import", "c.json", "-E", "none.json"], "cannot read none.json"),
+        (vec!["import", "c.json", "-E", "c.json"], "c.json: this is not an environment of Postman"),
+        (vec!["import", "c.json", "-J", "a=b"], "-J is for plans of JMeter"),
+        (vec!["import", "empty.jmx", "-E", "a"], "--environment is for Postman and Artillery"),
+        (vec!["run", "my.yaml", "-e", "a"], "--set NAME=VALUE"),
+        (vec!["import", "a.yml"], "has no target; give an environment: -E NAME"),
+        (vec!["import", "a.yml", "-E", "two"], "no environment \"two\" in it; it has: one"),
+        (vec!["run", "a.yml", "-e", "one"], "no phase of it can be read"),
+        (vec!["check", "a.yml"], "a.yml is a script of Artillery: tidemark import a.yml -o my.yaml"),
+        (vec!["init", "c.json"], "c.json is a collection of Postman: tidemark import c.json -o my.yaml"),
         (vec!["import"], "FILE"),
         (vec!["import", "none.jmx"], "cannot read none.jmx"),
         (vec!["import", "a.har"], "tidemark init"),

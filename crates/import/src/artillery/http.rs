@@ -8,7 +8,7 @@ use super::{Making, is_address};
 use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
-use crate::plan::{nested, shown};
+use crate::plan::{is_address, nested, shown};
 use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
 
@@ -61,17 +61,11 @@ impl Making<'_> {
         self.cookies(node, &element, &mut made, state);
         self.body(node, &element, &mut made, state);
         if let Some(auth) = node.map("auth") {
-            let user = self.text(auth, auth.text("user").unwrap_or_default(), state).write(Place::Raw);
+            let user = self.text(auth, auth.text("user").unwrap_or_default(), state);
             let password = self.text(auth, auth.text("pass").unwrap_or_default(), state);
-            let password = match password.literal() {
-                Some(literal) if !literal.is_empty() => {
-                    let literal = literal.to_owned();
-                    format!("${{{}}}", self.draft.secret("password", &literal))
-                }
-                _ => password.write(Place::Raw),
-            };
-            made.other
-                .insert("auth", Map::from([("basic", Map::from([("user", user), ("password", password)]))]));
+            if let Some(basic) = self.draft.basic(auth.line, &element, &user, &password) {
+                made.other.insert("auth", basic);
+            }
         }
         match (node.text("followRedirect"), node.text("gzip")) {
             (Some("false"), _) => made.other.insert("follow", 0u64),

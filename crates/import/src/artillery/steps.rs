@@ -1,5 +1,7 @@
 //! What a user does, in order.
 
+use std::collections::HashSet;
+
 use tidemark_scenario::source::{Map, Step, Think, Value};
 use tidemark_scenario::units::Time;
 
@@ -89,15 +91,17 @@ impl Making<'_> {
         let flow = scenario.list("flow");
         let steps =
             if engine == "ws" { self.messages(scenario, flow, state) } else { self.steps(flow, state) };
-        let has_sent = steps.iter().any(|step| !matches!(step, Step::Think(_)));
-        if !has_sent {
+        let all = nested(steps.clone());
+        if !has_request(&all) {
             let would = "been a kind of user: nothing of it can be sent here, so others come in its place";
             self.draft.tell(scenario.line, &element, would, true);
             return Vec::new();
         }
+        let mut set = HashSet::new();
+        names_set(&all, &mut set);
         for name in std::mem::take(&mut state.used) {
             // what would have captured it was told
-            if !state.set.contains(&name) {
+            if !set.contains(&name) {
                 state.begin(&name, "FILL-IN".into());
             }
         }
@@ -257,7 +261,6 @@ impl Making<'_> {
                     first = Some(Map::from([(item.as_str(), of.replace("INDEX", &counter))]));
                 }
             }
-            state.set.push(item.clone());
             state.element = Some(item);
             node.ignore(&["count"]);
         } else {
@@ -271,7 +274,8 @@ impl Making<'_> {
                 Ok(_) => None,
                 Err(_) => {
                     let text = self.text(node, &text, state);
-                    text.only_hole().map(|hole| format!("${{{}}}", hole.expression).into())
+                    let hole = text.only_hole().filter(|hole| !hole.expression.starts_with('\''));
+                    hole.map(|hole| format!("${{{}}}", hole.expression).into())
                 }
             };
             let Some(times_of) = times_of else {
@@ -286,7 +290,6 @@ impl Making<'_> {
             };
             map.insert("repeat", times_of);
         }
-        state.set.push(counter.clone());
         state.counter = Some(counter.clone());
         state.depth += 1;
         let mut steps = inner(self, node.list("loop"), state);
@@ -338,6 +341,42 @@ enum Listed {
     Variable(String),
     /// How many items there are, and the one at INDEX.
     Items(usize, String),
+}
+
+/// Whether anything is sent in steps.
+fn has_request(value: &Value) -> bool {
+    let is_verb =
+        |key: &str| key == "ws connect" || METHODS.iter().any(|method| method.to_uppercase() == key);
+    match value {
+        Value::Scalar(_) => false,
+        Value::List(items) => items.iter().any(has_request),
+        Value::Map(map) => {
+            let first = map.entries().first();
+            first.is_some_and(|entry| is_verb(&entry.key)) || map.get("steps").is_some_and(has_request)
+        }
+    }
+}
+
+/// The variables that steps set.
+fn names_set(value: &Value, names: &mut HashSet<String>) {
+    match value {
+        Value::Scalar(_) => {}
+        Value::List(items) => items.iter().for_each(|item| names_set(item, names)),
+        Value::Map(map) => {
+            for entry in map.entries() {
+                match (entry.key.as_str(), &entry.value) {
+                    ("extract" | "set", Value::Map(inner)) => {
+                        names.extend(inner.entries().iter().map(|entry| entry.key.clone()));
+                    }
+                    ("as" | "each", Value::Scalar(name)) => {
+                        names.extend(name.as_str().split(' ').next().map(str::to_owned));
+                    }
+                    ("steps", inner) => names_set(inner, names),
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
 /// Whether an expression in a value names a variable.

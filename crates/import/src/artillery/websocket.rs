@@ -1,11 +1,12 @@
 //! Messages over a WebSocket.
 
 use tidemark_scenario::source::{Map, Step, Value, verbatim};
+use tidemark_wire::http1::is_token;
 
 use super::Making;
 use super::answer::Answer;
 use super::steps::State;
-use crate::plan::shown;
+use crate::plan::{nested, shown};
 use crate::tree::{Content, Node};
 
 impl Making<'_> {
@@ -16,10 +17,19 @@ impl Making<'_> {
             _ => (None, flow),
         };
         let Some(connect) = self.connect(scenario, first, state) else { return Vec::new() };
+        // what goes elsewhere has names of its own
+        let path = connect.get("ws connect").and_then(Value::as_str).unwrap_or_default();
+        let host = path.split_once("://").and_then(|(_, rest)| rest.split('/').next()).map(str::to_owned);
         let mut steps = vec![Step::Other(connect)];
         steps.extend(self.sent(rest, state));
         steps.push(Step::Other(Map::from([("ws close", 1000u64)])));
-        steps
+        let Some(host) = host else { return steps };
+        let mut all = nested(steps);
+        name_messages(&mut all, &host);
+        let Value::List(all) = all else { return Vec::new() };
+        all.into_iter()
+            .filter_map(|step| if let Value::Map(step) = step { Some(Step::Other(step)) } else { None })
+            .collect()
     }
 
     fn connect(&mut self, scenario: &Node, node: Option<&Node>, state: &mut State) -> Option<Map> {
@@ -56,12 +66,20 @@ impl Making<'_> {
         if !headers.is_empty() {
             step.insert("headers", headers);
         }
-        let protocols: Vec<Value> = of("subprotocols")
-            .map(Node::one_or_many)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|one| Some(verbatim(one.as_str()?).into()))
-            .collect();
+        let mut protocols: Vec<Value> = Vec::new();
+        for one in of("subprotocols").map(Node::one_or_many).unwrap_or_default() {
+            let name = one.as_str().unwrap_or_default();
+            if is_token(name.as_bytes()) {
+                protocols.push(verbatim(name).into());
+            } else {
+                self.draft.tell(
+                    one.line,
+                    "connect",
+                    format!("asked for the subprotocol {:?}", shown(name)),
+                    true,
+                );
+            }
+        }
         common.iter().for_each(|common| common.ignore(&["subprotocols"]));
         match <[Value; 1]>::try_from(protocols) {
             Ok([one]) => step.insert("subprotocol", one),
@@ -118,14 +136,12 @@ impl Making<'_> {
                     _ => Map::from([("json", self.tree(payload, "value", state))]).into(),
                 };
                 step.insert("ws send", value);
-                step.insert("label", "send");
                 if is_asked {
                     step.insert("expect", expected);
                 }
             }
             ("ws expect", _) if is_asked => {
                 step.insert("ws expect", expected);
-                step.insert("label", "wait");
             }
             _ => {
                 self.draft.tell(
@@ -146,5 +162,23 @@ impl Making<'_> {
             steps.push(Step::Other(Map::from([("set", answer.set)])));
         }
         steps
+    }
+}
+
+/// Names what is sent over a WebSocket, which would be counted together with that of the system.
+fn name_messages(value: &mut Value, host: &str) {
+    match value {
+        Value::Scalar(_) => {}
+        Value::List(items) => items.iter_mut().for_each(|item| name_messages(item, host)),
+        Value::Map(map) => {
+            if let Some(Value::List(mut steps)) = map.remove("steps") {
+                steps.iter_mut().for_each(|step| name_messages(step, host));
+                map.insert("steps", Value::List(steps));
+            }
+            let kind = map.entries().first().map(|entry| entry.key.clone()).unwrap_or_default();
+            if ["ws send", "ws expect", "ws close"].contains(&kind.as_str()) {
+                map.insert("label", format!("{kind} {host}"));
+            }
+        }
     }
 }

@@ -16,10 +16,8 @@ impl Making<'_> {
         let part = |name: &str| parameter(auth, kind, name);
         let made = match kind {
             "basic" => {
-                let user = self.text(&part("username")).write(Place::Raw);
-                let password = self.text(&part("password"));
-                let password = self.draft.value("password", &password);
-                Map::from([("basic", Map::from([("user", user), ("password", password)]))])
+                let (user, password) = (self.text(&part("username")), self.text(&part("password")));
+                self.draft.basic(auth.line, "auth", &user, &password)?
             }
             "bearer" | "oauth2" => {
                 let name = if kind == "bearer" { "token" } else { "accessToken" };
