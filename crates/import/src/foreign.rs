@@ -47,6 +47,9 @@ const IMPORT: &str = "tidemark import FILE -o my.yaml";
 /// Of scripts that are run as they are.
 const SCRIPT: &str = "tidemark hit -s FILE URL, or name it in a scenario (docs/scripts.md)";
 
+/// The same of k6.
+const K6: &str = "tidemark run FILE, or tidemark import FILE -o my.yaml for a scenario of it (docs/k6.md)";
+
 /// A load tool whose plans are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
@@ -189,7 +192,7 @@ const TOOLS: &[Kind] = &[
             &["import ", "const ", "let ", "var ", "} from"],
             &["from 'k6", "from \"k6", "require('k6", "require(\"k6"],
         ),
-        way_out: RECORD,
+        way_out: K6,
     },
     Kind {
         what: "a Gatling simulation",
@@ -309,7 +312,7 @@ fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<St
     let Kind { what, way_out, .. } = kind;
     let file = file.display();
     if way_out.starts_with("tidemark ") {
-        return Some(format!("{file} is {what}: {}", way_out.replacen("FILE", &file.to_string(), 1)));
+        return Some(format!("{file} is {what}: {}", way_out.replace("FILE", &file.to_string())));
     }
     Some(format!("{file}: this is {what}, which is not read here; {way_out}"))
 }
@@ -415,6 +418,7 @@ mod tests {
             let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
             let is_read = [
                 "a wrk script",
+                "a k6 script",
                 "a JMeter plan",
                 "a Tsung plan",
                 "a collection of Postman",

@@ -1,6 +1,7 @@
 //! What a user's JavaScript runs in: its runtime, and the functions that it finds under `__k6`.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) const MAIN: u64 = 0;
 const GC_BYTES: usize = 1 << 20;
 /// Longest `sleep`.
 const SLEEP_MAX: Duration = Duration::from_secs(86_400);
+/// Most rejected promises of an iteration that are counted.
+const REJECTED_MAX: usize = 1_000;
 /// Most functions of a script that are remembered.
 const FUNCTIONS_MAX: usize = 64;
 
@@ -38,6 +41,8 @@ pub(crate) struct Host {
     is_init: Cell<bool>,
     /// Whether it has timers.
     has_timers: Cell<bool>,
+    /// Promises that were rejected, and nobody looked at that.
+    rejected: Rejected,
     ending: Rc<Ending>,
     /// Since when it has been at work.
     turn: Rc<Cell<Instant>>,
@@ -131,6 +136,24 @@ impl Host {
     }
 }
 
+/// Promises that were rejected: which, and with what words.
+type Rejected = Rc<RefCell<Vec<(u64, String)>>>;
+
+/// A promise was rejected; or somebody looks at one that was.
+fn note_rejection(noted: &Rejected, promise: &Value<'_>, reason: &Value<'_>, is_handled: bool) {
+    let mut hasher = DefaultHasher::new();
+    promise.hash(&mut hasher);
+    let which = hasher.finish();
+    let mut noted = noted.borrow_mut();
+    if is_handled {
+        noted.retain(|(known, _)| *known != which);
+    } else if noted.len() < REJECTED_MAX {
+        let message = reason.as_object().and_then(|object| object.get::<_, String>("message").ok());
+        let text = message.or_else(|| reason.as_string().and_then(|text| text.to_string().ok()));
+        noted.push((which, text.unwrap_or_else(|| "undefined".to_owned())));
+    }
+}
+
 /// Runs a user's script on its own stack, until the user ends.
 ///
 /// # Errors
@@ -148,6 +171,11 @@ pub(crate) fn live(
     runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
     runtime.set_gc_threshold(GC_BYTES);
     runtime.set_loader(Modules(Arc::clone(script)), Modules(Arc::clone(script)));
+    let rejected: Rejected = Rc::default();
+    let noted = Rc::clone(&rejected);
+    runtime.set_host_promise_rejection_tracker(Some(Box::new(move |_, promise, reason, is_handled| {
+        note_rejection(&noted, &promise, &reason, is_handled);
+    })));
     let ending = Rc::new(Ending::default());
     let turn = Rc::new(Cell::new(Instant::now()));
     let (is_ending, since, longest) = (Rc::clone(&ending), Rc::clone(&turn), script.bounds.turn);
@@ -161,6 +189,7 @@ pub(crate) fn live(
         way: way.clone(),
         is_init: Cell::new(true),
         has_timers: Cell::new(false),
+        rejected,
         ending,
         turn,
         number,
@@ -192,16 +221,25 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     host.is_init.set(false);
     let mut output = Output::Ready;
     let globals = ctx.globals();
-    let begin = globals.get("__k6").and_then(|natives: Object<'js>| natives.get("begin"));
+    let natives: Object<'js> = globals.get("__k6").catch(ctx).map_err(|error| words(host, &error))?;
+    let begin = natives.get("begin");
     let iter = Atom::from_str(ctx.clone(), "__ITER");
     let begin = begin.catch(ctx).map_err(|error| words(host, &error))?;
     let iter = iter.catch(ctx).map_err(|error| words(host, &error))?;
-    let mut live = Live { namespace, globals, begin, iter, functions: Vec::new(), data: None };
+    let mut live = Live { namespace, globals, natives, begin, iter, functions: Vec::new(), data: None };
     loop {
         let input = host.way.suspend(output);
         host.turn.set(Instant::now());
         let Input::Call(call) = input else { return Ok(()) };
-        output = match live.call(ctx, host, &call) {
+        host.rejected.borrow_mut().clear();
+        let called = live.call(ctx, host, &call);
+        for (_, reason) in host.rejected.take() {
+            // what the iteration itself threw is told with it
+            if called.as_ref().err().is_none_or(|words| !words.contains(&reason)) {
+                script.threw(&format!("{}: uncaught in a promise: {reason}", script.name));
+            }
+        }
+        output = match called {
             Ok(returned) => Output::Returned(returned),
             Err(words) => Output::Threw(words),
         };
@@ -215,6 +253,7 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
 struct Live<'js> {
     namespace: Object<'js>,
     globals: Object<'js>,
+    natives: Object<'js>,
     /// What an iteration begins with.
     begin: Function<'js>,
     iter: Atom<'js>,
@@ -255,6 +294,10 @@ impl<'js> Live<'js> {
         self.globals.set(self.iter.clone(), host.iteration.get()).catch(ctx).map_err(failed)?;
         host.iteration.set(host.iteration.get() + 1);
         self.begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+        if host.number == MAIN {
+            // as k6 tags what they measure
+            self.natives.set("group", format!("::{}", call.function)).catch(ctx).map_err(failed)?;
+        }
         let argument = match &call.argument {
             Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
             None if call.takes_data => match &mut self.data {
@@ -449,7 +492,7 @@ fn send<'js>(
     let mut is_judged = true;
     if let Some(extra) = extra {
         let timeout_ms: f64 = extra.get(0)?;
-        request.timeout = (timeout_ms >= 0.0)
+        request.timeout = (timeout_ms >= 0.0 && timeout_ms.is_finite())
             .then(|| Duration::from_secs_f64((timeout_ms / 1e3).min(SLEEP_MAX.as_secs_f64())));
         request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
         request.discards_body = extra.get(2)?;
@@ -562,6 +605,8 @@ fn measure(
 fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
     let host = host(&ctx)?;
     host.is_in_run(&ctx, "sleep")?;
+    // no number is no time
+    let seconds = if seconds.is_nan() { 0.0 } else { seconds };
     let time = Duration::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX.as_secs_f64()));
     host.wait(&ctx, Output::Sleep(time)).map(drop)
 }

@@ -33,6 +33,7 @@ mod webcrypto;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -48,11 +49,28 @@ pub use program::{Origin, Runs};
 pub use rehearsal::Sent;
 pub use summary::{Summary, ThresholdOutcome};
 
-use crate::metrics::{Measured, Metrics};
+use crate::metrics::{Kind, Measured, Metrics};
 use crate::program::Users;
 use crate::script::Script;
 use crate::vu::Vu;
 
+/// Options of k6 that say something of the load or the connections, and that are not read.
+const NOT_READ: [&str; 14] = [
+    "batch",
+    "batchPerHost",
+    "blacklistIPs",
+    "blockHostnames",
+    "dns",
+    "hosts",
+    "insecureSkipTLSVerify",
+    "localIPs",
+    "minIterationDuration",
+    "noConnectionReuse",
+    "noVUConnectionReuse",
+    "rps",
+    "tlsAuth",
+    "tlsVersion",
+];
 /// Longest that `setup` and `teardown` take, unless the script says otherwise.
 const SETUP_MAX: Duration = Duration::from_secs(60);
 
@@ -221,9 +239,36 @@ impl K6 {
         }
     }
 
-    /// What it measured in a load of so many seconds.
-    pub fn summary(&self, seconds: f64) -> Summary {
-        Summary::new(&self.script, &self.measured(), seconds)
+    /// What it measured in a load of so many seconds, of which the driver dropped so many sessions.
+    pub fn summary(&self, seconds: f64, dropped: u64) -> Summary {
+        let script = &self.script;
+        let mut measured = self.measured();
+        let users = script.users.load(Ordering::Relaxed) as f64;
+        let begun = script.iterations_of.iter().map(|of| of.load(Ordering::Relaxed)).sum::<u64>();
+        let fixed = script.told().scenarios.iter().map(|of| of.executor.iterations());
+        // of all that are fixed, what was never begun
+        let missing = fixed.sum::<Option<u64>>().map_or(0, |all| all.saturating_sub(begun));
+        let dropped = dropped + script.dropped.load(Ordering::Relaxed) + missing;
+        measured.set(metrics::DROPPED_ITERATIONS, Kind::Counter, dropped as f64);
+        measured.set(metrics::VUS, Kind::Gauge, users);
+        measured.set(metrics::VUS_MAX, Kind::Gauge, users);
+        Summary::new(script, &measured, seconds)
+    }
+
+    /// Options that it exports and that nobody reads here.
+    pub fn options_not_read(&self) -> Vec<&str> {
+        let options = self.script.told().options.as_object();
+        options
+            .into_iter()
+            .flat_map(|options| options.keys())
+            .map(String::as_str)
+            .filter(|name| NOT_READ.contains(name))
+            .collect()
+    }
+
+    /// Takes back that the script ended the run, which is over: `teardown` follows.
+    pub fn take_abort(&self) -> Option<String> {
+        self.script.take_abort()
     }
 
     /// What `handleSummary` returns: texts by where they go. None where the script has none.

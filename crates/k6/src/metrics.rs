@@ -75,8 +75,13 @@ pub(crate) const HTTP_REQ_FAILED: usize = 3;
 pub(crate) const ITERATIONS: usize = 4;
 pub(crate) const ITERATION_DURATION: usize = 5;
 pub(crate) const CHECKS: usize = 6;
+pub(crate) const DROPPED_ITERATIONS: usize = 7;
 pub(crate) const DATA_RECEIVED: usize = 8;
 pub(crate) const DATA_SENT: usize = 9;
+/// Those from here to below [`VUS`] are not measured.
+pub(crate) const FIRST_UNMEASURED: usize = 11;
+pub(crate) const VUS: usize = 16;
+pub(crate) const VUS_MAX: usize = 17;
 /// What follows are the script's own.
 pub(crate) const FIRST_OWN: usize = BUILT_IN.len();
 
@@ -356,6 +361,18 @@ pub(crate) struct Measured {
     pub check_order: Vec<(String, String)>,
     /// Checks that found no place.
     pub checks_lost: u64,
+}
+
+impl Measured {
+    /// A metric has this one value.
+    pub fn set(&mut self, metric: usize, kind: Kind, value: f64) {
+        if self.metrics.len() <= metric {
+            self.metrics.resize(metric + 1, None);
+        }
+        let mut values = Values::new(kind);
+        values.add(value);
+        self.metrics[metric] = Some(values);
+    }
 }
 
 /// What one thread's users measure.

@@ -1,5 +1,6 @@
 //! What a thread's sessions do: each is an iteration of a user.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,6 +11,7 @@ use tidemark_record::Outcome;
 use url::Url;
 
 use crate::metrics::{self, Kind, Metrics};
+use crate::options::Executor;
 use crate::script::Script;
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
@@ -50,6 +52,10 @@ pub struct Runs {
 struct Ready {
     call: Arc<str>,
     iterations: Option<u64>,
+    /// How many each user makes, where that is fixed.
+    of_each: Option<u64>,
+    /// Most users at once, where the load does not bound them.
+    most_users: Option<u64>,
     /// Index into the script's scenarios.
     scenario: usize,
     label: u16,
@@ -68,8 +74,18 @@ pub(crate) struct Users {
     users: Vec<Option<User>>,
     /// Where URLs lead, that have been asked for.
     known: HashMap<String, Vec<Arc<Way>>>,
+    /// Whether the session that just began is over at once.
+    is_over: Cell<bool>,
     /// Whether it runs `setup` or `teardown`.
     is_main: bool,
+}
+
+/// Why a request cannot be sent.
+enum Unplaced {
+    /// It leads nowhere: the script sees it fail.
+    Nowhere(String),
+    /// The run cannot go on.
+    Elsewhere(String),
 }
 
 /// Where a URL leads.
@@ -92,6 +108,8 @@ impl Way {
 struct User {
     vu: Vu,
     kind: usize,
+    /// Of that kind, how many it has begun.
+    iterations: u64,
     next: Turn,
     begun: Instant,
     sent: Option<Sent>,
@@ -104,6 +122,8 @@ enum Turn {
     Wakes,
     /// There is nothing left to do.
     Rests,
+    /// It has no place among the users of its scenario: the iteration is dropped.
+    Ends,
 }
 
 struct Sent {
@@ -121,13 +141,31 @@ impl Users {
         is_main: bool,
     ) -> Users {
         let told = script.told();
-        let ready = |runs: &Runs| Ready {
-            call: runs.function.as_str().into(),
-            iterations: runs.iterations,
-            scenario: told.scenarios.iter().position(|of| of.name == runs.name).unwrap_or(usize::MAX),
-            label: runs.label,
-            labels: runs.labels.iter().cloned().collect(),
-            timeout: runs.timeout,
+        let are_several = kinds.iter().flatten().count() > 1;
+        let ready = |runs: &Runs| {
+            let scenario =
+                told.scenarios.iter().position(|of| of.name == runs.name && of.exec == runs.function);
+            let executor = scenario.map(|at| &told.scenarios[at].executor);
+            Ready {
+                call: runs.function.as_str().into(),
+                iterations: runs.iterations,
+                of_each: match executor {
+                    Some(Executor::PerVuIterations { iterations, .. }) if runs.iterations.is_some() => {
+                        Some(*iterations)
+                    }
+                    _ => None,
+                },
+                most_users: match executor {
+                    Some(
+                        Executor::ConstantArrivalRate { vus, .. } | Executor::RampingArrivalRate { vus, .. },
+                    ) => Some(*vus).filter(|_| are_several),
+                    _ => None,
+                },
+                scenario: scenario.unwrap_or(usize::MAX),
+                label: runs.label,
+                labels: runs.labels.iter().cloned().collect(),
+                timeout: runs.timeout,
+            }
         };
         Users {
             script: Arc::clone(script),
@@ -136,6 +174,7 @@ impl Users {
             kinds: kinds.iter().map(|runs| runs.as_ref().map(ready)).collect(),
             users: Vec::new(),
             known: HashMap::new(),
+            is_over: Cell::new(false),
             is_main,
         }
     }
@@ -157,6 +196,14 @@ impl Users {
                     self.script.threw(words);
                 }
                 self.script.iterations.fetch_add(1, Ordering::Relaxed);
+                let bounded = self
+                    .kinds
+                    .get(user.kind)
+                    .and_then(|of| of.as_ref())
+                    .is_some_and(|of| of.most_users.is_some());
+                if let Some(active) = self.script.active_of.get(user.kind).filter(|_| bounded) {
+                    active.fetch_sub(1, Ordering::Relaxed);
+                }
                 let scenario = self.kinds.get(user.kind).and_then(|of| of.as_ref()).map(|of| of.scenario);
                 let name =
                     scenario.and_then(|at| self.script.told().scenarios.get(at)).map(|of| of.name.as_str());
@@ -170,6 +217,20 @@ impl Users {
             }
         }
         user.next = Turn::Does(output);
+    }
+
+    /// Whether a scenario has a place for one more user; it is taken then.
+    fn takes_place(&self, kind: usize) -> bool {
+        let Some(Some(ready)) = self.kinds.get(kind) else { return false };
+        let (Some(most), Some(active)) = (ready.most_users, self.script.active_of.get(kind)) else {
+            return true;
+        };
+        if active.fetch_add(1, Ordering::Relaxed) < most {
+            return true;
+        }
+        active.fetch_sub(1, Ordering::Relaxed);
+        self.script.dropped.fetch_add(1, Ordering::Relaxed);
+        false
     }
 
     /// A user has nothing to do any more: it waits for the others, and the load is over once none has.
@@ -192,7 +253,7 @@ impl Users {
     ///
     /// # Errors
     /// If that is nowhere, or among no targets.
-    fn way(&mut self, kind: usize, request: &Request) -> Result<Arc<Way>, String> {
+    fn way(&mut self, kind: usize, request: &Request) -> Result<Arc<Way>, Unplaced> {
         let known = self
             .known
             .get(&request.url)
@@ -200,7 +261,11 @@ impl Users {
         if let Some(known) = known {
             return Ok(Arc::clone(known));
         }
-        let url = Url::parse(&request.url).map_err(|error| format!("{}: {error}", request.url))?;
+        let nowhere = |why: &dyn std::fmt::Display| Unplaced::Nowhere(format!("{}: {why}", request.url));
+        let url = Url::parse(&request.url).map_err(|error| nowhere(&error))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(nowhere(&"unsupported protocol scheme"));
+        }
         let authority = match url.port() {
             Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
             None => url.host_str().unwrap_or_default().to_owned(),
@@ -217,14 +282,14 @@ impl Users {
         };
         let Some((target, origin)) = self.origins.iter().enumerate().find(fits) else {
             let place = format!("{}://{authority}", url.scheme());
-            return Err(format!(
+            return Err(Unplaced::Elsewhere(format!(
                 "{place} is not among the scenario's targets: a run without a network did not come to it; write the scenario \
                  (tidemark import {} -o my.yaml), add it there (targets: {{more: {{url: {place}}}}}) and run that",
                 self.script.name
-            ));
+            )));
         };
         let Some(Some(ready)) = self.kinds.get(kind) else {
-            return Err("this session has no script".to_owned());
+            return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };
         let label = ready.labels.get(&label(&request.method, url.path())).copied().unwrap_or(ready.label);
         let path = path[origin.base_path.len()..].to_owned();
@@ -239,10 +304,10 @@ impl Users {
     ///
     /// # Errors
     /// Why it cannot be sent.
-    fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, String> {
+    fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, Unplaced> {
         let way = self.way(kind, request)?;
         let Some(Some(ready)) = self.kinds.get(kind) else {
-            return Err("this session has no script".to_owned());
+            return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };
         let named = request.name.as_ref().map(|name| ready.labels.get(name).copied().unwrap_or(ready.label));
         // the driver writes the host itself
@@ -250,9 +315,9 @@ impl Users {
         if let Some(at) = host {
             let (_, host) = request.headers.remove(at);
             if host != self.origins[usize::from(way.target)].authority {
-                return Err(format!(
+                return Err(Unplaced::Elsewhere(format!(
                     "the header Host is {host:?}, which is not the URL's; this program sends the URL's"
-                ));
+                )));
             }
         }
         Ok(ProgramRequest {
@@ -263,7 +328,7 @@ impl Users {
             path: way.path.clone(),
             headers: std::mem::take(&mut request.headers),
             body: request.body.take(),
-            status_only: false,
+            without_cookies: true,
             ..ProgramRequest::default()
         })
     }
@@ -292,21 +357,41 @@ impl Program for Users {
             self.users.resize_with(at + 1, || None);
         }
         let Some(Some(ready)) = self.kinds.get(kind) else { return };
-        let counted = self.script.iterations_of.get(kind).map_or(0, |of| of.fetch_add(1, Ordering::Relaxed));
+        self.is_over.set(false);
+        let own = self.users[at].as_ref().filter(|user| user.kind == kind).map_or(0, |user| user.iterations);
+        if ready.of_each.is_some_and(|most| own >= most) {
+            if let Some(user) = &mut self.users[at] {
+                user.next = Turn::Rests;
+            }
+            return;
+        }
+        // `setup` and `teardown` are nobody's iterations
+        let counted = match self.is_main {
+            true => 0,
+            false => self.script.iterations_of.get(kind).map_or(0, |of| of.fetch_add(1, Ordering::Relaxed)),
+        };
         let rests = ready.iterations.is_some_and(|most| counted >= most);
+        let ends = !self.is_main && ready.most_users.is_some() && !self.takes_place(kind);
+        let Some(Some(ready)) = self.kinds.get(kind) else { return };
         if self.users[at].is_none() {
-            if rests {
+            if rests || ends {
+                self.is_over.set(ends);
                 return;
             }
-            let number = self.script.users.fetch_add(1, Ordering::Relaxed) + 1;
-            match Vu::begin(
-                &self.script,
-                if self.is_main { crate::host::MAIN } else { number },
-                &self.metrics,
-            ) {
+            let number = match self.is_main {
+                true => crate::host::MAIN,
+                false => self.script.users.fetch_add(1, Ordering::Relaxed) + 1,
+            };
+            match Vu::begin(&self.script, number, &self.metrics) {
                 Ok(vu) => {
-                    self.users[at] =
-                        Some(User { vu, kind, next: Turn::Rests, begun: Instant::now(), sent: None });
+                    self.users[at] = Some(User {
+                        vu,
+                        kind,
+                        iterations: 0,
+                        next: Turn::Rests,
+                        begun: Instant::now(),
+                        sent: None,
+                    });
                 }
                 Err(words) => {
                     self.script.abort(words);
@@ -321,7 +406,12 @@ impl Program for Users {
             place: Place { scenario: ready.scenario, iteration_in_scenario: counted },
         };
         let Some(user) = &mut self.users[at] else { return };
+        user.iterations = if user.kind == kind { user.iterations + 1 } else { 1 };
         (user.kind, user.begun, user.sent) = (kind, Instant::now(), None);
+        if ends {
+            user.next = Turn::Ends;
+            return;
+        }
         if rests {
             user.next = Turn::Rests;
             return;
@@ -334,12 +424,15 @@ impl Program for Users {
             if let Some(why) = self.script.aborted() {
                 return Next::Failed(why);
             }
-            let Some(Some(user)) = self.users.get_mut(session as usize) else { return self.rests() };
+            let Some(Some(user)) = self.users.get_mut(session as usize) else {
+                return if self.is_over.get() { Next::End } else { self.rests() };
+            };
             match std::mem::replace(&mut user.next, Turn::Wakes) {
                 Turn::Rests => {
                     user.next = Turn::Rests;
                     return self.rests();
                 }
+                Turn::Ends => return Next::End,
                 Turn::Wakes => self.resume(session, Input::Woken),
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
                 Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => return Next::End,
@@ -352,7 +445,13 @@ impl Program for Users {
                     let kind = user.kind;
                     match self.placed(kind, &mut request) {
                         Ok(placed) => return Next::Request(placed),
-                        Err(why) => self.script.abort(format!("{}: {why}", self.script.name)),
+                        Err(Unplaced::Nowhere(error)) => {
+                            let answer = Answer { error_code: 1000, error, ..Answer::default() };
+                            self.resume(session, Input::Answer(answer));
+                        }
+                        Err(Unplaced::Elsewhere(why)) => {
+                            self.script.abort(format!("{}: {why}", self.script.name))
+                        }
                     }
                 }
             }
@@ -397,7 +496,7 @@ impl Program for Users {
             Outcome::Timeout | Outcome::Unfinished => (1050, "request timeout"),
             Outcome::Connect => (1212, "dial: connection refused"),
             Outcome::Reset => (1220, "read: connection reset by peer"),
-            Outcome::Protocol => (1000, "malformed HTTP response"),
+            Outcome::Protocol => (1000, "the answer is no HTTP, or has more than this program reads"),
             _ => (1000, "the request could not be sent"),
         };
         let answer = Answer {

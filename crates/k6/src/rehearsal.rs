@@ -4,14 +4,14 @@
 //! made-up answer does not please them, are known as far as they came.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use url::Url;
 
 use crate::metrics::Metrics;
 use crate::program::label;
 use crate::script::Script;
-use crate::vu::{Answer, Call, Input, Output, Place, Vu};
+use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
 /// Most requests and pauses of a function in a rehearsal.
 const TURNS_MAX: usize = 400;
@@ -19,6 +19,12 @@ const TURNS_MAX: usize = 400;
 const ITERATIONS: u64 = 3;
 /// Most labels.
 const LABELS_MAX: usize = 60;
+/// Most places that it sends to.
+const ORIGINS_MAX: usize = 100;
+/// What a host becomes that is a field of a made-up answer: `http://1/`.
+const MADE_UP_HOST: &str = "0.0.0.1";
+/// Longest that all of it takes.
+const WHOLE_MAX: Duration = Duration::from_secs(5);
 /// Longest that a rehearsal is at work without waiting.
 const TURN_MAX: Duration = Duration::from_secs(3);
 /// What every request is answered with.
@@ -31,71 +37,101 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
+    /// The first exception, as it may be why something is not known.
+    pub threw: Option<String>,
+}
+
+/// A rehearsal that is on.
+struct Rehearsal<'s> {
+    script: &'s Arc<Script>,
+    metrics: Arc<Metrics>,
+    vu: Option<Vu>,
+    begun: Instant,
+    sent: Sent,
 }
 
 /// Rehearses a script: `setup`, and some iterations of each scenario.
 pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
-    let mut sent = Sent::default();
     let metrics = Arc::new(Metrics::default());
-    let Ok(mut vu) = Vu::begin(script, 1, &metrics) else { return sent };
+    let vu = Vu::begin(script, 1, &metrics).ok();
+    let mut rehearsal = Rehearsal { script, metrics, vu, begun: Instant::now(), sent: Sent::default() };
     let told = script.told();
     let has = |function: &str| told.functions.iter().any(|known| known == function);
-    if has("setup") {
-        let call = call("setup", Place::NONE);
-        if let Some(json) = function(&mut vu, call, &mut sent.origins, &mut Vec::new()) {
-            let _ = script.data.set(json.into());
-        }
+    if has("setup")
+        && let Some(json) = rehearsal.function("setup", Place::NONE, &mut Vec::new())
+    {
+        let _ = script.data.set(json.into());
     }
     for (scenario, of) in told.scenarios.iter().enumerate().filter(|(_, of)| has(&of.exec)) {
         let mut labels = Vec::new();
         for iteration_in_scenario in 0..ITERATIONS {
-            let call = call(&of.exec, Place { scenario, iteration_in_scenario });
-            function(&mut vu, call, &mut sent.origins, &mut labels);
+            rehearsal.function(&of.exec, Place { scenario, iteration_in_scenario }, &mut labels);
         }
-        match sent.labels.iter_mut().find(|(exec, _)| *exec == of.exec) {
-            Some((_, known)) => labels.into_iter().for_each(|label| {
-                if !known.contains(&label) {
-                    known.push(label)
-                }
-            }),
-            None => sent.labels.push((of.exec.clone(), labels)),
+        match rehearsal.sent.labels.iter_mut().find(|(exec, _)| *exec == of.exec) {
+            Some((_, known)) => {
+                labels.retain(|label| !known.contains(label));
+                known.extend(labels);
+            }
+            None => rehearsal.sent.labels.push((of.exec.clone(), labels)),
         }
     }
     if has("teardown") {
-        function(&mut vu, call("teardown", Place::NONE), &mut sent.origins, &mut Vec::new());
+        rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
-    sent
+    rehearsal.sent
 }
 
-fn call(function: &str, place: Place) -> Call {
-    Call { function: function.into(), takes_data: function != "setup", argument: None, place }
-}
-
-/// Rehearses a function; what it returned, as JSON.
-fn function(vu: &mut Vu, call: Call, origins: &mut Vec<String>, labels: &mut Vec<String>) -> Option<String> {
-    let mut output = vu.resume(Input::Call(call));
-    for _ in 0..TURNS_MAX {
-        output = match output {
-            Output::Sleep(_) => vu.resume(Input::Woken),
-            Output::Send(request) => {
-                if let Ok(url) = Url::parse(&request.url) {
-                    let origin = url.origin().ascii_serialization();
-                    if !origins.contains(&origin) {
-                        origins.push(origin);
-                    }
-                    let label = request.name.clone().unwrap_or_else(|| label(&request.method, url.path()));
-                    if !labels.contains(&label) && labels.len() < LABELS_MAX {
-                        labels.push(label);
-                    }
+impl Rehearsal<'_> {
+    /// Rehearses a function; what it returned, as JSON.
+    fn function(&mut self, function: &str, place: Place, labels: &mut Vec<String>) -> Option<String> {
+        if self.begun.elapsed() > WHOLE_MAX {
+            return None;
+        }
+        let takes_data = function != "setup";
+        let call = Call { function: function.into(), takes_data, argument: None, place };
+        let vu = self.vu.as_mut()?;
+        let mut output = vu.resume(Input::Call(call));
+        for _ in 0..TURNS_MAX {
+            output = match output {
+                _ if self.begun.elapsed() > WHOLE_MAX => break,
+                Output::Sleep(_) => vu.resume(Input::Woken),
+                Output::Send(request) => {
+                    self.sent.note(&request, labels);
+                    let answer =
+                        Answer { status: 200, body: BODY.into(), duration_ms: 1.0, ..Answer::default() };
+                    vu.resume(Input::Answer(answer))
                 }
-                let answer = Answer { status: 200, body: BODY.into(), duration_ms: 1.0, ..Answer::default() };
-                vu.resume(Input::Answer(answer))
-            }
-            Output::Returned(json) => return json,
-            Output::Ready | Output::Threw(_) => return None,
-        };
+                Output::Returned(json) => return json,
+                Output::Threw(words) => {
+                    self.sent.threw.get_or_insert(words);
+                    return None;
+                }
+                Output::Ready => return None,
+            };
+        }
+        // it waits still, for an answer that it never gets
+        self.vu = Vu::begin(self.script, 1, &self.metrics).ok();
+        None
     }
-    None
+}
+
+impl Sent {
+    /// Notes where a request goes.
+    fn note(&mut self, request: &Request, labels: &mut Vec<String>) {
+        let Ok(url) = Url::parse(&request.url) else { return };
+        // a host that is a part of an answer is not known
+        if !matches!(url.scheme(), "http" | "https") || url.host_str() == Some(MADE_UP_HOST) {
+            return;
+        }
+        let origin = url.origin().ascii_serialization();
+        if !self.origins.contains(&origin) && self.origins.len() < ORIGINS_MAX {
+            self.origins.push(origin);
+        }
+        let label = request.name.clone().unwrap_or_else(|| label(&request.method, url.path()));
+        if !labels.contains(&label) && labels.len() < LABELS_MAX {
+            labels.push(label);
+        }
+    }
 }
 
 /// What a rehearsal may take.

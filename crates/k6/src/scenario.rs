@@ -16,8 +16,9 @@ use crate::script::Told;
 pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> Result<Scenario, String> {
     let scenarios = &told.scenarios[..];
     let Some((system, others)) = sent.origins.split_first() else {
+        let threw = sent.threw.as_ref().map(|words| format!("; it ended with {words}")).unwrap_or_default();
         return Err(format!(
-            "{file}: its functions send no request, as far as a run of them without a network tells"
+            "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
         ));
     };
     let mut targets = Map::default();
@@ -32,7 +33,11 @@ pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> 
         let session = Session {
             script: Some(verbatim(file).into()),
             exec: (of.exec != "default").then(|| verbatim(&of.exec).into()),
-            iterations: of.executor.iterations().filter(|_| !is_alone).map(Scalar::from),
+            iterations: of
+                .executor
+                .iterations()
+                .filter(|_| !is_alone || is_each(&of.executor))
+                .map(Scalar::from),
             labels: labels.unwrap_or_default(),
             ..Session::default()
         };
@@ -48,7 +53,8 @@ pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> 
     };
     let mut limits = Map::default();
     if let [only] = scenarios {
-        if let Some(iterations) = only.executor.iterations().filter(|_| is_alone) {
+        if let Some(iterations) = only.executor.iterations().filter(|_| is_alone && !is_each(&only.executor))
+        {
             limits.insert("sessions", iterations);
         }
         if let Executor::ConstantArrivalRate { vus, .. } | Executor::RampingArrivalRate { vus, .. } =
@@ -59,7 +65,7 @@ pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> 
         }
     }
     // what the script bounds itself is not bounded once more
-    let judges_failures = told.thresholds.iter().any(|of| of.of.starts_with("http_req_failed"));
+    let judges_failures = told.thresholds.iter().any(|of| of.of.trim() == "http_req_failed");
     let objectives = if judges_failures { vec![Value::from("errors <= 100%")] } else { Vec::new() };
     Ok(Scenario {
         objectives,
@@ -121,6 +127,11 @@ fn load(of: &ScenarioOf, end: Duration) -> Load {
     };
     let phases = idle(of.start).into_iter().chain(stages).chain(idle(rest)).map(phase).collect();
     Load { phases, ..Load::default() }
+}
+
+/// Whether each user makes a number of iterations.
+fn is_each(executor: &Executor) -> bool {
+    matches!(executor, Executor::PerVuIterations { .. })
 }
 
 /// Stretches with their level at their begin and end.

@@ -65,6 +65,10 @@ pub(crate) struct Script {
     pub users: AtomicU64,
     /// Of each of its scenarios, iterations that began.
     pub iterations_of: Vec<AtomicU64>,
+    /// Of each kind of sessions, iterations that are under way, where they are bounded.
+    pub active_of: Vec<AtomicU64>,
+    /// Iterations that found no place.
+    pub dropped: AtomicU64,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -105,6 +109,8 @@ impl Script {
             iterations: AtomicU64::new(0),
             users: AtomicU64::new(0),
             iterations_of: (0..256).map(|_| AtomicU64::new(0)).collect(),
+            active_of: (0..256).map(|_| AtomicU64::new(0)).collect(),
+            dropped: AtomicU64::new(0),
             is_rehearsal: false,
         }
     }
@@ -176,6 +182,11 @@ impl Script {
     /// Ends the run.
     pub fn abort(&self, why: String) {
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    /// Why the run was to end, which it has.
+    pub fn take_abort(&self) -> Option<String> {
+        self.aborted.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Why the run is to end.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value, json};
 use tidemark_record::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric};
 
-use crate::metrics::{CheckCounts, Definition, FIRST_OWN, Measured, Values};
+use crate::metrics::{CheckCounts, Definition, FIRST_OWN, FIRST_UNMEASURED, Measured, VUS, Values};
 use crate::script::Script;
 use crate::thresholds::{Aggregate, Threshold};
 
@@ -24,6 +24,8 @@ pub struct ThresholdOutcome {
     pub figure: Option<f64>,
     /// Whether it holds. As in k6, one of a metric without values holds.
     pub holds: bool,
+    /// Whether it is of what this program does not measure: nobody knows.
+    pub is_unknown: bool,
 }
 
 impl fmt::Display for ThresholdOutcome {
@@ -39,7 +41,11 @@ impl fmt::Display for ThresholdOutcome {
 impl ThresholdOutcome {
     /// What was measured, for a person.
     pub fn measured(&self) -> String {
-        self.figure.map_or_else(|| "nothing".to_owned(), number)
+        match self.figure {
+            _ if self.is_unknown => "not measured: the run's own table has the parts of times".to_owned(),
+            None => "no value".to_owned(),
+            Some(figure) => number(figure),
+        }
     }
 }
 
@@ -101,7 +107,10 @@ pub(crate) fn outcome(
     // a counter that nobody counted is 0
     let is_counter = matches!(threshold.aggregate, Aggregate::Count);
     let judged = figure.or(is_counter.then_some(0.0));
+    let metric = crate::thresholds::split(&threshold.of).map_or("", |(name, _)| name);
+    let at = script.definitions.list().iter().position(|known| known.name == metric);
     ThresholdOutcome {
+        is_unknown: at.is_some_and(|at| (FIRST_UNMEASURED..VUS).contains(&at)),
         of: threshold.of.clone(),
         written: threshold.written.clone(),
         figure: judged,
@@ -170,8 +179,16 @@ impl Summary {
             checks,
             metrics: own,
         };
-        Summary { data, thresholds: outcomes, figures, failed: script.failed() }
+        Summary { data, thresholds: outcomes, figures, failed: failed(script) }
     }
+}
+
+/// Why the run failed, as far as the script is concerned.
+fn failed(script: &Script) -> Option<String> {
+    let (thrown, all) = (script.thrown.load(Ordering::Relaxed), script.iterations.load(Ordering::Relaxed));
+    let nothing_worked = (all > 0 && thrown >= all)
+        .then(|| format!("{}: all {all} iterations ended with an exception", script.name));
+    script.failed().or(nothing_worked)
 }
 
 /// A metric of the summary as a run keeps it.

@@ -334,7 +334,8 @@ impl Experiment {
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
-        let findings = script.as_mut().map(|script| script.findings()).unwrap_or_default();
+        let findings = script.as_mut().map(|script| script.findings(summary.dropped)).unwrap_or_default();
+        account.notes.extend(findings.notes);
         let stops_early = script.as_ref().is_none_or(|script| script.stops_early());
         let script_stopped = load.end.script_stopped.filter(|_| stops_early);
         let judgement = verdict::judge(&Evidence {

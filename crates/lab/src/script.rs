@@ -44,8 +44,8 @@ pub(crate) trait Script {
     fn stops_early(&self) -> bool {
         true
     }
-    /// What it has measured itself.
-    fn findings(&mut self) -> Findings {
+    /// What it has measured itself, of a run that dropped so many sessions.
+    fn findings(&mut self, _dropped: u64) -> Findings {
         Findings::default()
     }
     /// The run has its figures.
@@ -61,6 +61,8 @@ pub(crate) struct Findings {
     pub failed: Option<String>,
     /// Its figures.
     pub figures: Option<ScriptFigures>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
 }
 
 /// A script whose load is over.

@@ -12,7 +12,9 @@ use crate::{output, scenario, settings};
 pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     #[cfg(feature = "js")]
     if crate::script::is_script(std::path::Path::new(&arguments.file)) {
-        if let Experiment::One(plan) = crate::script::experiment(&arguments.file, &[])? {
+        if let Experiment::One(plan) =
+            crate::script::experiment(&arguments.file, &[], tidemark_k6::Given::default())?
+        {
             output::print(&format!("{}\n", Place::Stdout.fit(&praise(&plan))))?;
         }
         return Ok(tidemark_lab::EXIT_PASS);

@@ -81,8 +81,11 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
                 std::path::absolute(&arguments.file).map_err(|error| Failure::usage(error.to_string()))?
             }
         };
-        let text =
-            script::scenario_of(&arguments.file, &named.to_string_lossy(), &script::env(&arguments.env))?;
+        let text = script::scenario_of(
+            (&arguments.file, &named.to_string_lossy()),
+            &script::env(&arguments.env),
+            tidemark_k6::Given::default(),
+        )?;
         if !arguments.env.is_empty() {
             output::remark(
                 "What -e says is not in the scenario: give a run the same as environment variables, or write it as args",

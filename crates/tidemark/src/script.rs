@@ -26,12 +26,16 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
 }
 
-/// The scenario that runs a script, which names it by this path.
-pub fn scenario_of(file: &Path, named: &str, env: &[(String, String)]) -> Result<String, Failure> {
+/// The scenario that runs a script, which it names so. `given` is what the command line says of the load.
+pub fn scenario_of(
+    (file, named): (&Path, &str),
+    env: &[(String, String)],
+    given: Given,
+) -> Result<String, Failure> {
     let name = &file.display().to_string();
     let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    let source = Source { name, path: &path, text: &text, env, given: Given::default() };
+    let source = Source { name, path: &path, text: &text, env, given };
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;
@@ -45,15 +49,29 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
             "--set is for scenarios; give a script -e NAME=VALUE, which it finds as __ENV.NAME".to_owned(),
         ));
     }
-    experiment(&arguments.scenario, &arguments.env)
+    let given = Given {
+        vus: arguments.users.map(u64::from),
+        duration: arguments.duration,
+        // a rate is no number of iterations
+        iterations: None,
+    };
+    let mut experiment = experiment(&arguments.scenario, &arguments.env, given)?;
+    if let (Experiment::One(plan), true) = (&mut experiment, arguments.rate.is_some()) {
+        plan.limits.sessions = None;
+        plan.sessions
+            .iter_mut()
+            .filter_map(|kind| kind.script.as_mut())
+            .for_each(|script| script.iterations = None);
+    }
+    Ok(experiment)
 }
 
 /// The same of a file, with what it finds in `__ENV` besides.
-pub fn experiment(name: &str, given: &[(String, String)]) -> Result<Experiment, Failure> {
+pub fn experiment(name: &str, given: &[(String, String)], load: Given) -> Result<Experiment, Failure> {
     let file = Path::new(name);
     let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = scenario_of(file, &beside, &env)?;
+    let text = scenario_of((file, &beside), &env, load)?;
     let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets

@@ -134,7 +134,7 @@ fn what_cannot_be_read_is_status_2() {
         (vec!["init", "empty.yaml"], "is empty"),
         (vec!["init", "old.json"], "versions 2 and 3 are read"),
         (vec!["init", "t.jmx"], "t.jmx is a JMeter plan: tidemark import t.jmx"),
-        (vec!["run", "t.js"], "t.js: this is a k6 script"),
+        (vec!["limit", "t.js"], "t.js is a k6 script: tidemark run t.js"),
         (vec!["run", "a.har"], "tidemark init FILE"),
         (vec!["init", "none.jmx"], "cannot read none.jmx"),
         (vec!["init", "latin.har"], "UTF-8"),

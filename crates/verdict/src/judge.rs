@@ -143,8 +143,14 @@ impl<'a> Judge<'a> {
                 "incomplete: the script stopped {threads} driving threads, the first after {first}; what they had still to send is in no figure"
             )));
         }
-        let missed = self.evidence.thresholds.iter().filter(|of| !of.met);
+        let missed = self.evidence.thresholds.iter().filter(|of| !of.met && !of.undecided);
         findings.failed.extend(missed.map(missed_objective));
+        let unknown = self.evidence.thresholds.iter().filter(|of| of.undecided);
+        findings
+            .invalid
+            .extend(unknown.map(|of| {
+                ReasonKind::Script.told(format!("{} is undecided: {}", of.objective, of.measured))
+            }));
         if let Some(why) = self.evidence.script_failed {
             findings.failed.insert(0, ReasonKind::Script.told(format!("the script failed: {why}")));
         }

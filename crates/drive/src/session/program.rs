@@ -67,6 +67,8 @@ pub struct ProgramRequest {
     /// The whole request as its bytes, sent over HTTP/1.1 as they are, in place of method, path, headers and body. The
     /// driver adds nothing to it.
     pub written: Option<Arc<[u8]>>,
+    /// Whether the session's cookies stay at home: the program keeps its own.
+    pub without_cookies: bool,
     /// Whether the program looks at nothing of the answer but its status.
     pub status_only: bool,
     /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its

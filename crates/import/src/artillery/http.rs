@@ -2,9 +2,9 @@
 
 use tidemark_scenario::source::{Map, Request, Step, Value, method_as_sent, verbatim};
 
+use super::Making;
 use super::answer::Answer;
 use super::steps::State;
-use super::{Making, is_address};
 use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};

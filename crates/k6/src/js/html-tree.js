@@ -305,7 +305,8 @@
         return (
           field.attr("name", "") !== "" && field.attr("disabled") === undefined &&
           !["submit", "button", "reset", "image", "file"].includes(type) &&
-          (!["checkbox", "radio"].includes(type) || field.attr("checked") !== undefined)
+          // as in k6, `checked` alone does not count
+          (!["checkbox", "radio"].includes(type) || field.attr("checked") === "checked")
         );
       };
       return fields.toArray().filter(counts).map((field) => ({ name: field.attr("name"), value: field.val() }));

@@ -47,6 +47,8 @@ const isGood = (callback, status) => {
 const hostOf = (url) => /^[a-z]+:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)/i.exec(url)?.[1].toLowerCase() ?? "";
 const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
 
+const unquoted = (text) => (text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text);
+
 export class CookieJar {
   #all = [];
   isEmpty = true;
@@ -72,14 +74,14 @@ export class CookieJar {
 
   // what a response sets, by its Set-Cookie lines
   take(url, lines) {
-    const set = {};
+    const set = Object.create(null);
     for (const line of lines) {
       const [pair, ...attributes] = line.split(";");
       const cut = pair.indexOf("=");
       if (cut < 1) continue;
       const from = pathOf(url);
       const cookie = {
-        name: pair.slice(0, cut).trim(), value: pair.slice(cut + 1).trim(), host: hostOf(url), isDomain: false,
+        name: pair.slice(0, cut).trim(), value: unquoted(pair.slice(cut + 1).trim()), host: hostOf(url), isDomain: false,
         path: from.slice(0, Math.max(1, from.lastIndexOf("/"))), secure: false, httpOnly: false, maxAge: 0, expires: Infinity,
       };
       const told = { domain: "", path: "", expires: 0 };
@@ -96,8 +98,9 @@ export class CookieJar {
             if (value.startsWith("/")) cookie.path = value;
             break;
           case "expires":
-            told.expires = Date.parse(value) || 0;
-            cookie.expires = told.expires || Infinity;
+            told.expires = Date.parse(value);
+            if (Number.isNaN(told.expires)) told.expires = 0;
+            else cookie.expires = told.expires;
             break;
           case "max-age":
             if (/^-?\d+$/.test(value)) maxAge = Number(value);
@@ -144,7 +147,7 @@ export class CookieJar {
   }
 
   cookiesForURL(url) {
-    const found = {};
+    const found = Object.create(null);
     for (const cookie of this.of(url)) (found[cookie.name] ??= []).push(cookie.value);
     return found;
   }
@@ -315,10 +318,12 @@ export class Response {
   }
 
   get headers() {
+    if (host.isRehearsal) return host.anything;
     return (this._headers ??= headersOf(this._raw[1]));
   }
 
   get cookies() {
+    if (host.isRehearsal) return host.anything;
     return (this._cookies ??= {});
   }
 
@@ -582,13 +587,25 @@ function request(method, url, body, params, first) {
       }
     }
     const location = isRedirect(raw[0]) ? response.headers.Location : undefined;
-    if (location === undefined || most === 0) return response;
+    if (!location || most === 0) return response;
     if (hops >= most) {
       if (most > 0) host.log("warning", `Possible redirect loop, ${raw[0]} response returned last, URL: ${url}`);
       return response;
     }
     hops += 1;
-    url = host.resolve(url, location);
+    const from = url;
+    try {
+      url = host.resolve(url, location);
+    } catch (error) {
+      return new Response([0, "", new ArrayBuffer(0), 0, 1000, String(error.message), ""], [method, url, sent, lines], kind, undefined);
+    }
+    // what the script says of itself is for the host that it asked
+    ownCookies = undefined;
+    if (hostOf(url) !== hostOf(from)) {
+      head = head.replace(/^(authorization|www-authenticate|cookie2?): .*\n/gim, "");
+      authorization = "";
+      basic = "";
+    }
     if (raw[0] !== 307 && raw[0] !== 308) {
       if (method !== "HEAD") method = "GET";
       sent = null;

@@ -24,6 +24,16 @@ struct K6Script {
     /// How long the load was.
     seconds: f64,
     summary: Option<Summary>,
+    teardown_failed: Option<String>,
+}
+
+/// The options that the script exports in vain.
+fn not_read(k6: &K6) -> Option<String> {
+    let names = k6.options_not_read();
+    let (verb, them) = if names.len() == 1 { ("is", "it says") } else { ("are", "they say") };
+    (!names.is_empty()).then(|| {
+        format!("options.{} {verb} not read: nothing is done of what {them}", names.join(", options."))
+    })
 }
 
 /// What `setup` and `teardown` are driven by: one session of one user.
@@ -120,6 +130,7 @@ pub(super) fn begin(script: &ScriptPlan, begin: &Begin<'_>) -> Result<Begun, Lab
         begun: Instant::now(),
         seconds: 0.0,
         summary: None,
+        teardown_failed: None,
     };
     ready.run("setup", begin.stop_request)?;
     let kinds = begin.plan.sessions.iter().map(runs).collect();
@@ -236,10 +247,19 @@ impl Script for K6Script {
 
     fn load_over(&mut self, stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
         self.seconds = self.begun.elapsed().as_secs_f64();
-        if self.k6.aborted().is_some() {
-            return Ok(());
+        // it cleans up, however the load ended; who stops the run once more does without
+        self.k6.take_abort();
+        let stop_request = || match stop_request() {
+            StopRequest::Abort => StopRequest::Abort,
+            _ => StopRequest::None,
+        };
+        match self.run("teardown", &stop_request) {
+            Err(LabError::Usage(why)) => {
+                self.teardown_failed = Some(format!("teardown: {why}"));
+                Ok(())
+            }
+            done => done,
         }
-        self.run("teardown", stop_request)
     }
 
     fn stops_early(&self) -> bool {
@@ -247,19 +267,20 @@ impl Script for K6Script {
         false
     }
 
-    fn findings(&mut self) -> Findings {
-        let summary = self.summary.insert(self.k6.summary(self.seconds));
+    fn findings(&mut self, dropped: u64) -> Findings {
+        let summary = self.summary.insert(self.k6.summary(self.seconds, dropped));
         let outcome = |of: &tidemark_k6::ThresholdOutcome| ObjectiveResult {
             objective: format!("{}: {}", of.of, of.written),
-            met: of.holds,
+            met: of.holds && !of.is_unknown,
             measured: of.measured(),
             default: false,
-            undecided: false,
+            undecided: of.is_unknown,
             undecided_by: None,
         };
         Findings {
             thresholds: summary.thresholds.iter().map(outcome).collect(),
-            failed: summary.failed.clone(),
+            failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
+            notes: not_read(&self.k6).into_iter().collect(),
             figures: Some(summary.figures.clone()),
         }
     }

@@ -168,6 +168,121 @@ export default () => { http.get(`${__ENV.BASE}/ramp?${__VU}`); sleep(0.05); };",
 }
 
 #[test]
+fn what_the_command_line_says_goes_before_the_options() {
+    let server = Recorder::start();
+    let script = server.folder.path().join("it.js");
+    let text = "import http from 'k6/http'; import { sleep } from 'k6';
+export const options = { iterations: 1, stages: [{ duration: '1m', target: 9 }] };
+export default () => { http.get(`${__ENV.BASE}/`); sleep(0.05); };";
+    fs::write(&script, text).unwrap();
+    let output = server.run(&script, &["-c", "2", "-d", "1s"]);
+    let count = server.requests().lines().count();
+    assert!(
+        stdout(&output).contains("closed, 2 users") && (8..=42).contains(&count),
+        "{count} {}",
+        stdout(&output)
+    );
+    server.forget();
+    let output = server.run(&script, &["-r", "20", "-d", "1s"]);
+    let count = server.requests().lines().count();
+    assert!((17..=21).contains(&count), "{count} {}", stdout(&output));
+}
+
+#[test]
+fn users_have_numbers_and_cookies_of_their_own() {
+    let server = Recorder::start();
+    let text = "import http from 'k6/http'; import exec from 'k6/execution';
+export const options = { scenarios: {
+    a: { executor: 'shared-iterations', vus: 1, iterations: 3, exec: 'a' },
+    b: { executor: 'per-vu-iterations', vus: 3, iterations: 2, exec: 'b' },
+} };
+const base = __ENV.BASE;
+export function setup() { http.get(`${base}/setup`); return {}; }
+export function a() {
+    http.get(`${base}/set`);
+    http.get(`${base}/a/${exec.scenario.iterationInTest}`, { jar: new http.CookieJar() });
+}
+export function b() { http.get(`${base}/b/${__VU}`); }";
+    let output = server.run_text(text);
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    let requests = server.requests();
+    for iteration in 0..3 {
+        assert!(requests.contains(&format!("GET\t/a/{iteration}\t{{}}\t")), "{requests}");
+    }
+    for user in 1..=4 {
+        let count = requests.matches(&format!("/b/{user}\t")).count();
+        assert!(count == 0 || count == 2, "{user}: {requests}");
+    }
+    assert_eq!(requests.matches("/b/").count(), 6, "{requests}");
+}
+
+#[test]
+fn nothing_is_better_than_it_was() {
+    let server = Recorder::start();
+    let imports = "import http from 'k6/http'; import { check, sleep } from 'k6'; const base = __ENV.BASE;\n";
+    let run = |text: &str| {
+        let output = server.run_text(&format!("{imports}{text}"));
+        let shown = format!("{}{}", stdout(&output), stderr(&output)).replace('\n', " ");
+        (code(&output), shown.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    // all iterations throw, and the threshold has nothing to hold of
+    let (status, shown) =
+        run("export const options = { iterations: 3, thresholds: { checks: ['rate>0.9'] } };
+export default () => { http.get(`${base}/`); undefined.x; };");
+    assert!(status == 1 && shown.contains("all 3 iterations ended with an exception"), "{shown}");
+    // a promise that nobody waits for
+    let (_, shown) = run("export const options = { iterations: 3 };
+export default () => { http.get(`${base}/`); (async () => { throw new Error('lost'); })(); };");
+    assert!(shown.contains("uncaught in a promise: lost") && shown.contains("3 of 3 iterations"), "{shown}");
+    // what is not measured is not held
+    let (status, shown) = run("export const options = { thresholds: { http_req_receiving: ['avg<1'] } };
+export default () => { http.get(`${base}/`); };");
+    assert!(status == 3 && shown.contains("undecided"), "{shown}");
+    // iterations that nobody had time for
+    let (status, shown) = run("export const options = { scenarios: { a: { executor: 'shared-iterations', iterations: 50, maxDuration: '300ms' } }, thresholds: { dropped_iterations: ['count<1'] } };
+export default () => { http.get(`${base}/`); sleep(0.1); };");
+    assert!(status != 0 && shown.contains("dropped_iterations: count<1"), "{shown}");
+    // the teardown's mistake does not take the run with it, and it is done after an abort, too
+    let (status, shown) = run("export const options = { iterations: 2 };
+export default () => { http.get(`${base}/`); };
+export function teardown() { throw new Error('cleanup failed'); }");
+    assert!(status == 1 && shown.contains("teardown: ") && shown.contains("By label"), "{shown}");
+    server.forget();
+    run("import exec from 'k6/execution';
+export const options = { vus: 1, duration: '20s' };
+export default () => { http.get(`${base}/`); exec.test.abort(); };
+export function teardown() { http.del(`${base}/down`); }");
+    assert!(server.requests().contains("DELETE\t/down"), "{}", server.requests());
+    // URLs that lead nowhere fail in the script
+    let (_, shown) = run("export const options = { iterations: 2 };
+export default () => { const res = http.get(__ITER ? 'nonsense' : `${base}/`); check(res, { there: (r) => r.status === 200 }); };");
+    assert!(shown.contains("there 50.0% 1 1"), "{shown}");
+    // options that are not read are named
+    let (_, shown) = run("export const options = { iterations: 1, rps: 5 };
+export default () => { http.get(`${base}/`); };");
+    assert!(shown.contains("options.rps is not read"), "{shown}");
+}
+
+#[test]
+fn credentials_stay_with_their_host() {
+    let server = Recorder::start();
+    let other = Recorder::start();
+    let text = format!(
+        "import http from 'k6/http'; export const options = {{ iterations: 1 }};
+export default () => {{
+    http.get('http://localhost:{}/other');
+    http.get(`${{__ENV.BASE}}/away/{}`, {{ headers: {{ Authorization: 'Bearer secret', Cookie: 'own=secret' }} }});
+}};",
+        other.place.rsplit(':').next().unwrap(),
+        other.place.rsplit(':').next().unwrap(),
+    );
+    let output = server.run_text(&text);
+    assert!(server.requests().contains("Bearer secret"), "{}", stderr(&output));
+    let sent = other.requests();
+    assert!(sent.contains("/from-away") && !sent.contains("secret"), "{sent}{}", stdout(&output));
+}
+
+#[test]
 fn what_ends_a_run_is_told() {
     let server = Recorder::start();
     let imports =

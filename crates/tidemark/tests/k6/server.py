@@ -66,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             _, _, status, left = path.split("/")
             more = int(left) - 1
             self.answer(int(status), b"", [("Location", f"/to/{status}/{more}" if more > 0 else "/end?x=1")])
+        elif path.startswith("/away/"):
+            self.answer(302, b"", [("Location", f"http://localhost:{path.split('/')[2]}/from-away")])
         elif path == "/digest" and not kept.get("authorization", "").startswith("Digest"):
             self.answer(401, b"", [("WWW-Authenticate", 'Digest realm="r", nonce="n1", qop="auth", opaque="o"')])
         elif path == "/page":

@@ -422,7 +422,7 @@ impl Request {
         for (name, value) in &request.headers {
             [name, ": ", value, "\r\n"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
         }
-        if !jar.is_empty() && !request.has_header("cookie") {
+        if !jar.is_empty() && !request.without_cookies && !request.has_header("cookie") {
             let target = target(out, begin, self.server_bytes);
             append_cookies(out, target, jar, now_s);
         }

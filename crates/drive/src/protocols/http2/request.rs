@@ -87,7 +87,7 @@ impl Frame {
                 HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
             headers.append(name, header_value(value.as_bytes())?);
         }
-        if !made.has_header("cookie") {
+        if !made.without_cookies && !made.has_header("cookie") {
             append_cookies(&mut request, (jar, now_s), scratch)?;
         }
         let body = made.body.as_ref().map(|body| Bytes::copy_from_slice(body));
