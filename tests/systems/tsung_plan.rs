@@ -109,7 +109,8 @@ fn one_user_sends_what_tsung_sends() {
     let theirs = std::mem::take(&mut *asked.lock().expect("what was asked"));
     assert!(theirs.len() > 50, "{log}");
 
-    let imported = tidemark_import::plan(&plan, &tidemark_import::PlanOptions::default(), folder).expect("a scenario");
+    let imported =
+        tidemark_import::plan(&plan, &tidemark_import::PlanOptions::default(), folder).expect("a scenario");
     let told: Vec<String> = imported.left_out.iter().map(ToString::to_string).collect();
     assert!(told.len() == 2 && told[0].contains("\"never\"") && told[1].contains("\"nowhere\""), "{told:?}");
     assert!(imported.left_out.iter().all(|one| !one.is_request));

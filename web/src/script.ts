@@ -9,7 +9,7 @@ export interface ScriptFigures {
   iterations: number;
   exceptions: number;
   checks: { group: string; name: string; passes: number; fails: number }[];
-  metrics: { name: string; is_time: boolean; own: boolean; figures: { name: string; value: number }[] }[];
+  metrics: { name: string; kind: string; is_time: boolean; own: boolean; figures: { name: string; value: number }[] }[];
 }
 
 export function scriptOf(value: unknown): ScriptFigures | null {
@@ -19,7 +19,7 @@ export function scriptOf(value: unknown): ScriptFigures | null {
     iterations: number(it.iterations), exceptions: number(it.exceptions),
     checks: list(it.checks).map(object).map((of) => ({ group: text(of.group), name: text(of.name), passes: number(of.passes), fails: number(of.fails) })),
     metrics: list(it.metrics).map(object).map((of) => ({
-      name: text(of.name), is_time: of.is_time === true, own: of.own === true,
+      name: text(of.name), kind: text(of.kind), is_time: of.is_time === true, own: of.own === true,
       figures: list(of.figures).map(object).map((figure) => ({ name: text(figure.name), value: number(figure.value) })),
     })),
   };
@@ -36,7 +36,7 @@ export function scriptPart(script: ScriptFigures): Child {
       share(of.passes / Math.max(1, of.passes + of.fails)), count(of.passes), of.fails === 0 ? '0' : el('span', { class: 'bad-text' }, count(of.fails)),
     ]), 'plain own'),
     own.length > 0 && table('Metrics of the script', [{ name: 'Metric' }, { name: 'Figures' }], own.map((of) => [
-      of.name, of.figures.map((one) => `${one.name} ${figure(one.value)}${of.is_time && one.name !== 'count' ? ' ms' : ''}`).join(' · '),
+      of.name, of.figures.map((one) => `${one.name} ${figure(one.value)}${of.is_time && ['gauge', 'trend'].includes(of.kind) && one.name !== 'count' ? ' ms' : ''}`).join(' · '),
     ]), 'plain own'),
   ];
 }

@@ -78,8 +78,11 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     }
     let mut making = Making::new(plan, config, environment);
     if making.target.is_empty() {
-        let way_out =
-            if names.is_empty() { String::new() } else { "; give an environment: -E NAME".to_owned() };
+        let way_out = if names.is_empty() {
+            String::new()
+        } else {
+            "; give an environment: --environment NAME".to_owned()
+        };
         return Err(cannot(format!("its config has no target{way_out}")));
     }
     if !is_address(&making.target) {

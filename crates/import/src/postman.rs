@@ -419,7 +419,7 @@ impl<'p> Making<'p> {
         let setting = format!("{}_url", crate::names::name_of(&name).trim_end_matches("_url"));
         if self.missing.insert(format!("url {name}")) {
             let would = format!(
-                "gone to {:?}, which has no value: give its environment with -E FILE, or --set {setting}=URL",
+                "gone to {:?}, which has no value: give its environment with --environment FILE, or --set {setting}=URL",
                 shown(host)
             );
             self.draft.tell(self.line, "url", would, true);
@@ -553,7 +553,7 @@ impl<'p> Making<'p> {
             None => {
                 if self.missing.insert(name.to_owned()) {
                     let would = format!(
-                        "been a value that is not in the collection: give its environment with -E FILE, or --set {}=…",
+                        "been a value that is not in the collection: give its environment with --environment FILE, or --set {}=…",
                         crate::names::name_of(name)
                     );
                     self.draft.tell(self.line, &format!("{{{{{}}}}}", shown(name)), would, true);

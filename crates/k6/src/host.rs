@@ -375,7 +375,10 @@ fn settle_timers(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Opti
 fn words(host: &Host, error: &CaughtError<'_>) -> String {
     let name = &host.script.name;
     if !host.ending.is_begun() && host.turn.get().elapsed() > host.script.bounds.turn {
-        return format!("{name}: it has not come back for {} s", host.script.bounds.turn.as_secs());
+        return format!(
+            "{name}: it ran for {} s without a request or sleep",
+            host.script.bounds.turn.as_secs()
+        );
     }
     match error {
         CaughtError::Exception(exception) => {

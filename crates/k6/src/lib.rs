@@ -33,7 +33,7 @@ mod webcrypto;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,22 +54,38 @@ use crate::program::Users;
 use crate::script::Script;
 use crate::vu::Vu;
 
-/// Options of k6 that say something of the load or the connections, and that are not read.
-const NOT_READ: [&str; 14] = [
-    "batch",
-    "batchPerHost",
-    "blacklistIPs",
-    "blockHostnames",
-    "dns",
-    "hosts",
-    "insecureSkipTLSVerify",
-    "localIPs",
-    "minIterationDuration",
-    "noConnectionReuse",
-    "noVUConnectionReuse",
-    "rps",
-    "tlsAuth",
-    "tlsVersion",
+/// Options that are read, or that say nothing of the load, the requests or what is measured.
+const KNOWN_OPTIONS: [&str; 30] = [
+    "cloud",
+    "discardResponseBodies",
+    "duration",
+    "ext",
+    "httpDebug",
+    "iterations",
+    "linger",
+    "maxRedirects",
+    "noCookiesReset",
+    "noSetup",
+    "noSummary",
+    "noTeardown",
+    "noThresholds",
+    "noUsageReport",
+    "out",
+    "paused",
+    "quiet",
+    "scenarios",
+    "setupTimeout",
+    "stages",
+    "summaryTimeUnit",
+    "summaryTrendStats",
+    "systemTags",
+    "tags",
+    "teardownTimeout",
+    "thresholds",
+    "throw",
+    "userAgent",
+    "verbose",
+    "vus",
 ];
 /// Longest that `setup` and `teardown` take, unless the script says otherwise.
 const SETUP_MAX: Duration = Duration::from_secs(60);
@@ -146,15 +162,15 @@ impl K6 {
         Ok(rehearsal::rehearse(&script))
     }
 
-    /// The scenario that drives it as its options ask; `file` is how that names it.
+    /// The scenario that drives it as its options ask; `file` is how that names it, `args` are what it gives to `__ENV`.
     ///
     /// # Errors
     /// If it sends nothing, as far as its rehearsal told.
-    pub fn scenario(&self, file: &str, sent: &Sent) -> Result<Scenario, ScriptError> {
+    pub fn scenario(&self, file: &str, args: &[String], sent: &Sent) -> Result<Scenario, ScriptError> {
         let name = Path::new(file)
             .file_stem()
             .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        scenario::scenario((file, &name), self.script.told(), sent).map_err(ScriptError)
+        scenario::scenario((file, &name), args, self.script.told(), sent).map_err(ScriptError)
     }
 
     /// The loads that its options ask for.
@@ -209,8 +225,8 @@ impl K6 {
         self.script.aborted()
     }
 
-    /// Begins anew with what is measured, and with the run's time: `setup` is over.
-    pub fn begin(&self) {
+    /// The load begins: the run's time starts here. What `setup` measured stays.
+    pub fn load_begins(&self) {
         self.script.set_begun();
     }
 
@@ -239,15 +255,17 @@ impl K6 {
         }
     }
 
-    /// What it measured in a load of so many seconds, of which the driver dropped so many sessions.
-    pub fn summary(&self, seconds: f64, dropped: u64) -> Summary {
+    /// What it measured in a load of so many seconds, of which the driver dropped so many sessions. `asked`: by the plan's
+    /// kinds of sessions, how many iterations there were to be, where that is fixed.
+    pub fn summary(&self, seconds: f64, dropped: u64, asked: &[Option<u64>]) -> Summary {
         let script = &self.script;
         let mut measured = self.measured();
         let users = script.users.load(Ordering::Relaxed) as f64;
-        let begun = script.iterations_of.iter().map(|of| of.load(Ordering::Relaxed)).sum::<u64>();
-        let fixed = script.told().scenarios.iter().map(|of| of.executor.iterations());
-        // of all that are fixed, what was never begun
-        let missing = fixed.sum::<Option<u64>>().map_or(0, |all| all.saturating_sub(begun));
+        let kinds = asked.iter().zip(&script.iterations_of);
+        let never_begun = |(asked, begun): (&Option<u64>, &AtomicU64)| {
+            Some(asked.as_ref()?.saturating_sub(begun.load(Ordering::Relaxed)))
+        };
+        let missing: u64 = kinds.filter_map(never_begun).sum();
         let dropped = dropped + script.dropped.load(Ordering::Relaxed) + missing;
         measured.set(metrics::DROPPED_ITERATIONS, Kind::Counter, dropped as f64);
         measured.set(metrics::VUS, Kind::Gauge, users);
@@ -255,20 +273,20 @@ impl K6 {
         Summary::new(script, &measured, seconds)
     }
 
-    /// Options that it exports and that nobody reads here.
+    /// Options that it exports and that nobody reads here, misspelt ones among them.
     pub fn options_not_read(&self) -> Vec<&str> {
         let options = self.script.told().options.as_object();
         options
             .into_iter()
             .flat_map(|options| options.keys())
             .map(String::as_str)
-            .filter(|name| NOT_READ.contains(name))
+            .filter(|name| !KNOWN_OPTIONS.contains(name))
             .collect()
     }
 
-    /// Takes back that the script ended the run, which is over: `teardown` follows.
-    pub fn take_abort(&self) -> Option<String> {
-        self.script.take_abort()
+    /// Forgets an abort, so that `teardown` can run.
+    pub fn clear_abort(&self) {
+        self.script.clear_abort();
     }
 
     /// What `handleSummary` returns: texts by where they go. None where the script has none.
@@ -279,8 +297,7 @@ impl K6 {
         if !self.exports("handleSummary") {
             return Ok(None);
         }
-        let failed = |words: String| ScriptError(words);
-        let mut vu = Vu::begin(&self.script, host::MAIN, &Arc::default()).map_err(failed)?;
+        let mut vu = Vu::begin(&self.script, host::MAIN, &Arc::default()).map_err(ScriptError)?;
         let call = vu::Call {
             function: "handleSummary".into(),
             takes_data: false,
@@ -292,7 +309,7 @@ impl K6 {
             vu::Output::Threw(words) => return Err(ScriptError(words)),
             _ => {
                 return Err(ScriptError(format!(
-                    "{}: handleSummary sends and sleeps nothing",
+                    "{}: handleSummary cannot send requests or sleep",
                     self.script.name
                 )));
             }

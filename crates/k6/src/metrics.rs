@@ -334,7 +334,7 @@ pub(crate) type WantedTags = Vec<(String, String)>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub metric: usize,
-    /// As it is written behind the metric's name, without braces.
+    /// The metric with its tags, as the script writes it: `http_reqs{name:a}`.
     pub written: String,
     pub tags: WantedTags,
 }

@@ -136,8 +136,9 @@ pub struct Given {
 }
 
 impl Given {
+    /// Whether it says how long, in place of scenarios and stages.
     fn is_load(&self) -> bool {
-        self.vus.is_some() || self.duration.is_some() || self.iterations.is_some()
+        self.duration.is_some() || self.iterations.is_some()
     }
 }
 
@@ -146,7 +147,7 @@ impl Given {
 /// # Errors
 /// If it is neither.
 pub(crate) fn milliseconds(told: &Value) -> Result<f64, String> {
-    let wrong = || format!("{told} is no duration; one reads like '1m30s'");
+    let wrong = || format!("invalid duration {told}; write it like '1m30s'");
     match told {
         Value::Number(number) => number.as_f64().filter(|ms| *ms >= 0.0).ok_or_else(wrong),
         Value::String(text) => text_milliseconds(text).filter(|ms| *ms >= 0.0).ok_or_else(wrong),
@@ -311,7 +312,7 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
         env: Vec::new(),
         tags: Vec::new(),
     };
-    if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load()) {
+    if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load() && given.vus.is_none()) {
         let told = told.as_object().filter(|told| !told.is_empty());
         let told = told.ok_or("options: scenarios is an object with a scenario for each name")?;
         let scenario = |(name, of): (&String, &Value)| {
@@ -328,10 +329,23 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
         };
         return told.iter().map(scenario).collect();
     }
+    let has = |key: &str| keys.value(key).is_some();
+    if given.vus.is_some() && has("scenarios") && !given.is_load() {
+        return Err(
+            "-c is one load for all, and the script has scenarios: add -d TIME to run `default` alone"
+                .to_owned(),
+        );
+    }
+    if given.vus.is_some() && !given.is_load() && !has("stages") && !has("duration") && !has("iterations") {
+        return Err(
+            "-c says how many users, and the script's options not for how long: add -d TIME".to_owned()
+        );
+    }
     let vus = given.vus.map_or_else(|| keys.count("vus"), |vus| Ok(Some(vus)))?;
     let has_told = |key: &str| !given.is_load() && keys.value(key).is_some();
     if has_told("stages") {
-        let from = vus.unwrap_or(1);
+        // the command line scales all levels to its own
+        let from = keys.count("vus")?.unwrap_or(1);
         return Ok(vec![single(Executor::RampingVus { from, stages: keys.stages(1.0)? })]);
     }
     let duration = given.duration.map_or_else(|| keys.time("duration"), |duration| Ok(Some(duration)))?;

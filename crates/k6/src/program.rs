@@ -496,7 +496,7 @@ impl Program for Users {
             Outcome::Timeout | Outcome::Unfinished => (1050, "request timeout"),
             Outcome::Connect => (1212, "dial: connection refused"),
             Outcome::Reset => (1220, "read: connection reset by peer"),
-            Outcome::Protocol => (1000, "the answer is no HTTP, or has more than this program reads"),
+            Outcome::Protocol => (1000, "invalid HTTP response, or larger than what is read"),
             _ => (1000, "the request could not be sent"),
         };
         let answer = Answer {

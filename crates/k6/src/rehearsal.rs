@@ -37,6 +37,8 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
+    /// The first that it asks for which is no URL.
+    pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
     pub threw: Option<String>,
 }
@@ -118,9 +120,16 @@ impl Rehearsal<'_> {
 impl Sent {
     /// Notes where a request goes.
     fn note(&mut self, request: &Request, labels: &mut Vec<String>) {
-        let Ok(url) = Url::parse(&request.url) else { return };
+        let Ok(url) = Url::parse(&request.url) else {
+            self.nowhere.get_or_insert_with(|| request.url.clone());
+            return;
+        };
         // a host that is a part of an answer is not known
-        if !matches!(url.scheme(), "http" | "https") || url.host_str() == Some(MADE_UP_HOST) {
+        if !matches!(url.scheme(), "http" | "https") {
+            self.nowhere.get_or_insert_with(|| request.url.clone());
+            return;
+        }
+        if url.host_str() == Some(MADE_UP_HOST) {
             return;
         }
         let origin = url.origin().ascii_serialization();

@@ -13,9 +13,19 @@ use crate::script::Told;
 ///
 /// # Errors
 /// If it sends nothing, as far as its rehearsal told.
-pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> Result<Scenario, String> {
+pub(crate) fn scenario(
+    (file, name): (&str, &str),
+    args: &[String],
+    told: &Told,
+    sent: &Sent,
+) -> Result<Scenario, String> {
     let scenarios = &told.scenarios[..];
     let Some((system, others)) = sent.origins.split_first() else {
+        if let Some(url) = &sent.nowhere {
+            return Err(format!(
+                "{file}: it asks for {url:?}, which is no URL with http://; is -e NAME=VALUE missing?"
+            ));
+        }
         let threw = sent.threw.as_ref().map(|words| format!("; it ended with {words}")).unwrap_or_default();
         return Err(format!(
             "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
@@ -38,6 +48,7 @@ pub(crate) fn scenario((file, name): (&str, &str), told: &Told, sent: &Sent) -> 
                 .iterations()
                 .filter(|_| !is_alone || is_each(&of.executor))
                 .map(Scalar::from),
+            args: args.iter().map(|pair| Value::from(verbatim(pair))).collect(),
             labels: labels.unwrap_or_default(),
             ..Session::default()
         };

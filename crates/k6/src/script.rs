@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use tidemark_scenario::plan::LABELS_MAX;
+
 use crate::compiled::Compiled;
 use crate::metrics::{Definitions, Part};
 use crate::options::{Given, ScenarioOf};
@@ -24,6 +26,9 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 const LINES_MAX: u64 = 10_000;
 /// Iterations that threw whose words are told.
 const THROWN_TOLD_MAX: u64 = 10;
+
+/// Most kinds of sessions of a plan: each has a label.
+const KINDS_MAX: usize = LABELS_MAX;
 
 /// What a user may take.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +68,7 @@ pub(crate) struct Script {
     pub thrown: AtomicU64,
     pub iterations: AtomicU64,
     pub users: AtomicU64,
-    /// Of each of its scenarios, iterations that began.
+    /// Iterations begun, by the plan's kinds of sessions.
     pub iterations_of: Vec<AtomicU64>,
     /// Of each kind of sessions, iterations that are under way, where they are bounded.
     pub active_of: Vec<AtomicU64>,
@@ -108,8 +113,8 @@ impl Script {
             thrown: AtomicU64::new(0),
             iterations: AtomicU64::new(0),
             users: AtomicU64::new(0),
-            iterations_of: (0..256).map(|_| AtomicU64::new(0)).collect(),
-            active_of: (0..256).map(|_| AtomicU64::new(0)).collect(),
+            iterations_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            active_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
             dropped: AtomicU64::new(0),
             is_rehearsal: false,
         }
@@ -184,9 +189,9 @@ impl Script {
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
-    /// Why the run was to end, which it has.
-    pub fn take_abort(&self) -> Option<String> {
-        self.aborted.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Forgets why the run was to end.
+    pub fn clear_abort(&self) {
+        *self.aborted.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Why the run is to end.

@@ -93,7 +93,7 @@ impl Threshold {
     }
 
     fn parse(of: &str, written: &str) -> Result<Threshold, String> {
-        let wrong = || format!("thresholds: {of}: '{written}' is no threshold; one reads like 'p(95)<200'");
+        let wrong = || format!("thresholds: {of}: invalid threshold '{written}'; write it like 'p(95)<200'");
         let at = written.find(['<', '>', '=', '!']).ok_or_else(wrong)?;
         let (word, rest) = written.split_at(at);
         let signs = [

@@ -225,7 +225,7 @@ impl Experiment {
         // counters and cursors begin at their beginning; what is inserted stays so
         let shared = Arc::new(shared.followed(plan));
         if let Some((script, with_script)) =
-            script::begin(&self.begin_of_script(&shared, &options, &|| self.stop_request()))?
+            script::begin(&self.begin_of_script(plan, &shared, &options, &|| self.stop_request()))?
         {
             (record.script, options) = (Some(script), with_script);
         }
@@ -254,12 +254,13 @@ impl Experiment {
     /// What a script begins with.
     fn begin_of_script<'a>(
         &'a self,
+        plan: &'a Arc<Plan>,
         shared: &'a Arc<Shared>,
         options: &'a DriveOptions,
         stop_request: &'a dyn Fn() -> StopRequest,
     ) -> Begin<'a> {
         let prints_to_stderr = self.options.prints_to_stderr;
-        Begin { plan: &self.plan, shared, options, prints_to_stderr, stop_request }
+        Begin { plan, shared, options, prints_to_stderr, stop_request }
     }
 
     /// Begins the load.
@@ -336,6 +337,10 @@ impl Experiment {
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
         let findings = script.as_mut().map(|script| script.findings(summary.dropped)).unwrap_or_default();
         account.notes.extend(findings.notes);
+        let exceptions = findings.figures.as_ref().filter(|of| of.exceptions > 0);
+        let exceptions = exceptions.map(|of| {
+            format!("{} of {} iterations of the script ended with an exception", of.exceptions, of.iterations)
+        });
         let stops_early = script.as_ref().is_none_or(|script| script.stops_early());
         let script_stopped = load.end.script_stopped.filter(|_| stops_early);
         let judgement = verdict::judge(&Evidence {
@@ -376,6 +381,7 @@ impl Experiment {
         summary.steps.retain(|step| is_told(&step.label, step.requests));
         summary.groups.retain(|group| group.count > 0);
         summary.warnings = account::warnings(&load.end, &totals.counters);
+        summary.warnings.extend(exceptions);
         let median_us = totals.all.service_time_us.value_at_quantile(0.5);
         let median_of = |label: usize| totals.by_label[label].service_time_us.value_at_quantile(0.5);
         let medians = single.into_iter().map(|part| {

@@ -40,7 +40,7 @@ pub(crate) trait Script {
     fn load_over(&mut self, _: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
         Ok(())
     }
-    /// Whether a thread that it stops had still something to do.
+    /// Whether a thread that the script stops ends its load early. k6's stop only after their last iteration.
     fn stops_early(&self) -> bool {
         true
     }
@@ -63,6 +63,8 @@ pub(crate) struct Findings {
     pub figures: Option<ScriptFigures>,
     /// What a reader must know.
     pub notes: Vec<String>,
+    /// What went wrong in the script itself: exceptions, checks that failed.
+    pub objections: Vec<String>,
 }
 
 /// A script whose load is over.
@@ -76,6 +78,8 @@ pub struct Said {
     pub status: Option<u8>,
     /// Texts for standard output.
     pub out: Vec<String>,
+    /// Texts for standard error.
+    pub err: Vec<String>,
     /// Texts for files, by their names.
     pub files: Vec<(String, String)>,
 }
@@ -157,7 +161,7 @@ fn built_without(script: &ScriptPlan) -> LabError {
     ))
 }
 
-/// The plan's only script.
+/// The first session's script. All sessions of a run have the same file.
 fn script_of(plan: &Plan) -> Option<&ScriptPlan> {
     plan.sessions.iter().find_map(|kind| kind.script.as_ref())
 }

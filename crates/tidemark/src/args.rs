@@ -286,9 +286,12 @@ Examples:
   tidemark check my.yaml
   tidemark check kv-redis --set store=valkey")]
 pub struct CheckArguments {
-    /// A scenario file, or the name of a shipped scenario
+    /// A scenario file, the name of a shipped scenario, or a script of k6
     #[arg(value_name = "FILE")]
     pub file: String,
+    /// Of a script of k6: what it finds as __ENV.NAME (repeatable)
+    #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = key_value)]
+    pub env: Vec<(String, String)>,
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,

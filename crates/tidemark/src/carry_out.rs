@@ -132,6 +132,9 @@ fn tell(said: &Said, place: Place, is_quiet: bool) -> Result<(), Failure> {
     for text in &said.out {
         place.tell(text, is_quiet)?;
     }
+    for text in &said.err {
+        Place::Stderr.tell(text, is_quiet)?;
+    }
     for (file, text) in &said.files {
         let failed = |error: std::io::Error| Failure::unwritable(format!("{file}: {error}"));
         std::fs::write(file, text).map_err(failed)?;

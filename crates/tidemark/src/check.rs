@@ -13,7 +13,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
     #[cfg(feature = "js")]
     if crate::script::is_script(std::path::Path::new(&arguments.file)) {
         if let Experiment::One(plan) =
-            crate::script::experiment(&arguments.file, &[], tidemark_k6::Given::default())?
+            crate::script::experiment(&arguments.file, &arguments.env, tidemark_k6::Given::default())?
         {
             output::print(&format!("{}\n", Place::Stdout.fit(&praise(&plan))))?;
         }

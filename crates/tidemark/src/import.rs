@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tidemark_import::{Imported, LeftOut, PlanOptions};
 use tidemark_scenario::Experiment;
+#[cfg(feature = "js")]
+use tidemark_scenario::secrets::is_secret;
 
 use crate::args::{RunArguments, key_value};
 use crate::failure::Failure;
@@ -70,6 +72,11 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
     }
     #[cfg(feature = "js")]
     if script::is_script(&arguments.file) {
+        if arguments.environment.is_some() || !arguments.properties.is_empty() {
+            return Err(Failure::usage(
+                "a script of k6 is given -e NAME=VALUE; leave -E and -J out".to_owned(),
+            ));
+        }
         let named = if folder == parent(&arguments.file) {
             arguments.file.file_name().map(PathBuf::from)
         } else {
@@ -81,20 +88,27 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
                 std::path::absolute(&arguments.file).map_err(|error| Failure::usage(error.to_string()))?
             }
         };
+        // secrets stay out of what is written down
+        let is_open = |(name, value): &&(String, String)| !is_secret(name, value);
+        let args: Vec<String> =
+            arguments.env.iter().filter(is_open).map(|(name, value)| format!("{name}={value}")).collect();
         let text = script::scenario_of(
             (&arguments.file, &named.to_string_lossy()),
-            &script::env(&arguments.env),
+            (&script::env(&arguments.env), &args),
             tidemark_k6::Given::default(),
         )?;
-        if !arguments.env.is_empty() {
-            output::remark(
-                "What -e says is not in the scenario: give a run the same as environment variables, or write it as args",
-            );
+        for (name, _) in arguments.env.iter().filter(|pair| !is_open(pair)) {
+            output::remark(&format!(
+                "{name} is a secret and not in the scenario: give a run the environment variable {name}"
+            ));
         }
         return match out {
             Some(file) => init::save(file, &text).map(|()| tidemark_lab::EXIT_PASS),
             None => output::print(&text).map(|()| tidemark_lab::EXIT_PASS),
         };
+    }
+    if !arguments.env.is_empty() {
+        return Err(Failure::usage("-e is for scripts of k6; leave it out".to_owned()));
     }
     let options =
         PlanOptions { properties: &arguments.properties, environment: arguments.environment.as_deref() };
@@ -136,7 +150,7 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
     }
     if !arguments.env.is_empty() {
         return Err(Failure::usage(
-            "-e is for scripts of k6; a scenario has settings: --set NAME=VALUE".to_owned(),
+            "-e is for scripts of k6; a scenario has settings (--set NAME=VALUE), and its sessions with such scripts `args: [NAME=VALUE]`".to_owned(),
         ));
     }
     if scenario::shipped_text(&arguments.scenario).is_some() || !tidemark_import::is_plan(file) {

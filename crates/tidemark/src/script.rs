@@ -29,7 +29,7 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
 /// The scenario that runs a script, which it names so. `given` is what the command line says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
-    env: &[(String, String)],
+    (env, args): (&[(String, String)], &[String]),
     given: Given,
 ) -> Result<String, Failure> {
     let name = &file.display().to_string();
@@ -39,7 +39,7 @@ pub fn scenario_of(
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;
-    Ok(k6.scenario(named, &sent).map_err(failed)?.to_yaml())
+    Ok(k6.scenario(named, args, &sent).map_err(failed)?.to_yaml())
 }
 
 /// What runs a script as its options ask.
@@ -71,7 +71,7 @@ pub fn experiment(name: &str, given: &[(String, String)], load: Given) -> Result
     let file = Path::new(name);
     let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = scenario_of((file, &beside), &env, load)?;
+    let text = scenario_of((file, &beside), (&env, &[]), load)?;
     let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets

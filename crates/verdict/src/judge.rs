@@ -26,8 +26,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judge.incomplete(&mut findings);
     let without_ledger = findings.verdict();
     let mut objectives = judge.objectives;
-    let written = objectives.iter().take_while(|of| !of.default).count();
-    objectives.splice(written..written, evidence.thresholds.iter().cloned());
+    // behind those of the plan and of every run, which others find by their place
+    objectives.extend(evidence.thresholds.iter().cloned());
     let asked = evidence.plan.verify.is_some();
     ledger::add(&mut findings, &evidence.plan.objectives, &mut objectives, evidence.ledger, asked);
     if evidence.broke_off.is_some() {

@@ -53,7 +53,11 @@ fn an_environment_has_a_name_of_the_script() {
     }
     let error = |environment| read("a.json", &text, environment).unwrap_err().to_string();
     assert!(error(Some("none")).contains("no environment \"none\" in it; it has: local, staging"));
-    assert!(error(None).contains("has no target; give an environment: -E NAME"), "{}", error(None));
+    assert!(
+        error(None).contains("has no target; give an environment: --environment NAME"),
+        "{}",
+        error(None)
+    );
 }
 
 #[test]

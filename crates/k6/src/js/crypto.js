@@ -17,18 +17,6 @@ const written = (bytes, encoding) => {
   }
 };
 
-const joined = (parts) => {
-  let length = 0;
-  for (const part of parts) length += part.byteLength;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    all.set(new Uint8Array(part), at);
-    at += part.byteLength;
-  }
-  return all.buffer;
-};
-
 class Hasher {
   constructor(algorithm, key) {
     this.algorithm = algorithm;
@@ -43,7 +31,7 @@ class Hasher {
   }
 
   digest(encoding) {
-    const bytes = joined(this.parts);
+    const bytes = host.joined(this.parts);
     const made = this.key === undefined ? host.digest(this.algorithm, bytes) : host.hmac(this.algorithm, this.key, bytes);
     return written(made, encoding);
   }

@@ -7,7 +7,7 @@ class Metric {
   }
 
   add(value, tags) {
-    const number = typeof value === "boolean" ? Number(value) : Number(value);
+    const number = Number(value);
     if (value === null || value === undefined || Number.isNaN(number)) {
       host.log("warning", `'${value}' is an invalid value for metric '${this.name}', a number or a boolean value is expected`);
       return false;

@@ -84,13 +84,15 @@ impl Experiment {
         let kinds = self.plan.sessions.iter().enumerate();
         for (index, session) in kinds.filter(|(_, session)| kind.is_none_or(|kind| session.name == kind)) {
             let mut options = self.drive_options(&environment.system, &environment.others);
+            let mut script = None;
             if session.script.is_some() {
                 options.threads = 1;
                 let stop_request = || self.stop_request();
-                if let Some((_script, with_script)) =
-                    script::begin(&self.begin_of_script(&shared, &options, &stop_request))?
-                {
-                    options = with_script;
+                // the only kind of those that are driven
+                let alone = Arc::new(Plan { sessions: vec![session.clone()], ..Plan::clone(&self.plan) });
+                let begin = self.begin_of_script(&alone, &shared, &options, &stop_request);
+                if let Some((begun, with_script)) = script::begin(&begin)? {
+                    (script, options) = (Some(begun), with_script);
                 }
             }
             let options = DriveOptions { trace: tracing.clone(), ..options };
@@ -126,6 +128,12 @@ impl Experiment {
                 Ok(Err(OnceError::Program(reason))) => return Err(LabError::Script(reason)),
                 Ok(Err(error)) => return Err(LabError::Measure(format!("session {name}: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic),
+            }
+            if let Some(mut script) = script {
+                script.load_over(&|| self.stop_request())?;
+                let objections = script.findings(0).objections;
+                once.is_good &= objections.is_empty();
+                once.notes.extend(objections);
             }
             if once.is_stopped {
                 once.is_good = false;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{DriveOptions, Programs, Protocol, Target};
 use tidemark_k6::{Given, K6, Origin, Runs, Source, Summary};
-use tidemark_record::RunWriter;
 use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::{RunWriter, ScriptCheck};
 use tidemark_scenario::plan::{Curve, Load, LoadModel, Op, Phase, ScriptPlan, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
@@ -25,15 +25,14 @@ struct K6Script {
     seconds: f64,
     summary: Option<Summary>,
     teardown_failed: Option<String>,
+    /// By kind of sessions, how many iterations there are to be, where that is fixed.
+    asked: Vec<Option<u64>>,
 }
 
 /// The options that the script exports in vain.
 fn not_read(k6: &K6) -> Option<String> {
     let names = k6.options_not_read();
-    let (verb, them) = if names.len() == 1 { ("is", "it says") } else { ("are", "they say") };
-    (!names.is_empty()).then(|| {
-        format!("options.{} {verb} not read: nothing is done of what {them}", names.join(", options."))
-    })
+    (!names.is_empty()).then(|| format!("ignored: options.{}", names.join(", options.")))
 }
 
 /// What `setup` and `teardown` are driven by: one session of one user.
@@ -118,6 +117,11 @@ pub(super) fn begin(script: &ScriptPlan, begin: &Begin<'_>) -> Result<Begun, Lab
         options.targets.iter().map(|target| origin(target, script)).collect::<Result<Vec<_>, _>>()?;
     let system = &origins[0];
     k6.set_base(&format!("{}://{}{}", system.scheme, system.authority, system.base_path));
+    let is_alone = begin.plan.sessions.len() == 1;
+    let asked = |kind: &SessionKind| {
+        let of_kind = kind.script.as_ref().and_then(|script| script.iterations);
+        of_kind.or(begin.plan.limits.sessions.filter(|_| is_alone))
+    };
     let mut ready = K6Script {
         k6,
         script: script.clone(),
@@ -131,13 +135,14 @@ pub(super) fn begin(script: &ScriptPlan, begin: &Begin<'_>) -> Result<Begun, Lab
         seconds: 0.0,
         summary: None,
         teardown_failed: None,
+        asked: begin.plan.sessions.iter().map(asked).collect(),
     };
     ready.run("setup", begin.stop_request)?;
     let kinds = begin.plan.sessions.iter().map(runs).collect();
     options.programs = Some(ready.k6.programs(ready.origins.clone(), kinds));
     // the run's zero is behind `setup`
     (options.epoch, options.wall_epoch) = (Instant::now(), SystemTime::now());
-    ready.k6.begin();
+    ready.k6.load_begins();
     ready.begun = Instant::now();
     Ok((Box::new(ready), options))
 }
@@ -248,7 +253,7 @@ impl Script for K6Script {
     fn load_over(&mut self, stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
         self.seconds = self.begun.elapsed().as_secs_f64();
         // it cleans up, however the load ended; who stops the run once more does without
-        self.k6.take_abort();
+        self.k6.clear_abort();
         let stop_request = || match stop_request() {
             StopRequest::Abort => StopRequest::Abort,
             _ => StopRequest::None,
@@ -268,7 +273,7 @@ impl Script for K6Script {
     }
 
     fn findings(&mut self, dropped: u64) -> Findings {
-        let summary = self.summary.insert(self.k6.summary(self.seconds, dropped));
+        let summary = self.summary.insert(self.k6.summary(self.seconds, dropped, &self.asked));
         let outcome = |of: &tidemark_k6::ThresholdOutcome| ObjectiveResult {
             objective: format!("{}: {}", of.of, of.written),
             met: of.holds && !of.is_unknown,
@@ -277,7 +282,14 @@ impl Script for K6Script {
             undecided: of.is_unknown,
             undecided_by: None,
         };
+        let of_check = |of: &ScriptCheck| {
+            format!("check {:?} failed {} of {} times", of.name, of.fails, of.passes + of.fails)
+        };
+        let failed_checks = summary.figures.checks.iter().filter(|of| of.fails > 0).map(of_check);
+        let exceptions = summary.figures.exceptions;
+        let exceptions = (exceptions > 0).then(|| format!("{exceptions} exceptions in the script"));
         Findings {
+            objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
             failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
             notes: not_read(&self.k6).into_iter().collect(),
@@ -290,11 +302,15 @@ impl Script for K6Script {
         let k6 = Arc::clone(&self.k6);
         Some(EndedScript(Arc::new(move || {
             let mut said = Said::default();
-            for (place, text) in
-                k6.handle_summary(&summary).map_err(|error| error.to_string())?.into_iter().flatten()
+            for (place, text) in k6
+                .handle_summary(&summary)
+                .map_err(|error| format!("handleSummary: {error}"))?
+                .into_iter()
+                .flatten()
             {
                 match place.as_str() {
-                    "stdout" | "stderr" => said.out.push(text),
+                    "stdout" => said.out.push(text),
+                    "stderr" => said.err.push(text),
                     _ => said.files.push((place, text)),
                 }
             }

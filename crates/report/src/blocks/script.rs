@@ -6,9 +6,6 @@ use super::tables::shown;
 use super::{Block, Cell, Level, Table};
 use crate::units::percent;
 
-/// Figures of a metric that has no distribution.
-const PLAIN: [&str; 4] = ["count", "rate", "value", "passes"];
-
 pub(super) fn blocks(of: &ScriptFigures) -> Vec<Block> {
     let mut blocks = shown("Checks of the script", checks(&of.checks));
     blocks.extend(shown("Metrics of the script", metrics(&of.metrics)));
@@ -36,14 +33,18 @@ fn checks(all: &[ScriptCheck]) -> Table {
 fn metrics(all: &[ScriptMetric]) -> Table {
     let mut table = Table::new(["", "figures"]).whole_names();
     for of in all.iter().filter(|of| of.own) {
-        let unit = if of.is_time { "ms" } else { "" };
-        let told = of.figures.iter().map(|figure| match PLAIN.contains(&figure.name.as_str()) {
-            true => format!("{} {}", figure.name, number(figure.value)),
-            false => format!("{} {}{unit}", figure.name, number(figure.value)),
+        let told = of.figures.iter().map(|figure| {
+            let unit = if is_ms(of, &figure.name) { "ms" } else { "" };
+            format!("{} {}{unit}", figure.name, number(figure.value))
         });
         table.row(&of.name, [Cell::from(told.collect::<Vec<_>>().join(" · "))]);
     }
     table
+}
+
+/// Whether a figure is in milliseconds: those of a gauge or a trend that measures time, but for the count.
+fn is_ms(of: &ScriptMetric, figure: &str) -> bool {
+    of.is_time && matches!(of.kind.as_str(), "gauge" | "trend") && figure != "count"
 }
 
 /// A figure with three digits.

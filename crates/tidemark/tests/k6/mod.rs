@@ -90,10 +90,11 @@ fn thresholds_are_objectives_and_checks_are_in_every_output() {
     let server = Recorder::start();
     let output = server.run(&folder().join("checks.js"), &["-t", "1", "--latency"]);
     let shown = stdout(&output);
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert!(words.join(" ").contains("is small 75.0% 3 1"), "{shown}");
     for words in [
         "shop › cart › ok",
         "is small",
-        "75",
         "bought",
         "1 of 4 iterations ended with an exception",
         "size: p(90)<=4",
@@ -142,7 +143,7 @@ export const options = { scenarios: {
     shared: { executor: 'shared-iterations', vus: 2, iterations: 7, exec: 'shared' },
     each: { executor: 'per-vu-iterations', vus: 2, iterations: 3, exec: 'each', startTime: '300ms' },
     users: { executor: 'constant-vus', vus: 2, duration: '1s', exec: 'users', env: { NAME: 'u' } },
-    rate: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 5, exec: 'rate' },
+    rate: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 5, maxVUs: 50, exec: 'rate' },
 } };
 const get = (path) => http.get(`${__ENV.BASE}/${path}`);
 export const shared = () => get('shared');
@@ -172,7 +173,7 @@ fn what_the_command_line_says_goes_before_the_options() {
     let server = Recorder::start();
     let script = server.folder.path().join("it.js");
     let text = "import http from 'k6/http'; import { sleep } from 'k6';
-export const options = { iterations: 1, stages: [{ duration: '1m', target: 9 }] };
+export const options = { iterations: 1000, thresholds: { dropped_iterations: ['count<1'] }, stages: [{ duration: '1m', target: 9 }] };
 export default () => { http.get(`${__ENV.BASE}/`); sleep(0.05); };";
     fs::write(&script, text).unwrap();
     let output = server.run(&script, &["-c", "2", "-d", "1s"]);
@@ -182,6 +183,10 @@ export default () => { http.get(`${__ENV.BASE}/`); sleep(0.05); };";
         "{count} {}",
         stdout(&output)
     );
+    fs::write(&script, text.replace("stages:", "other:").replace("iterations: 1000, ", "")).unwrap();
+    let output = server.run(&script, &["-c", "2"]);
+    assert!(code(&output) == 2 && stderr(&output).contains("add -d TIME"), "{}", stderr(&output));
+    fs::write(&script, text).unwrap();
     server.forget();
     let output = server.run(&script, &["-r", "20", "-d", "1s"]);
     let count = server.requests().lines().count();
@@ -217,7 +222,7 @@ export function b() { http.get(`${base}/b/${__VU}`); }";
 }
 
 #[test]
-fn nothing_is_better_than_it_was() {
+fn what_goes_wrong_is_in_the_verdict() {
     let server = Recorder::start();
     let imports = "import http from 'k6/http'; import { check, sleep } from 'k6'; const base = __ENV.BASE;\n";
     let run = |text: &str| {
@@ -260,7 +265,60 @@ export default () => { const res = http.get(__ITER ? 'nonsense' : `${base}/`); c
     // options that are not read are named
     let (_, shown) = run("export const options = { iterations: 1, rps: 5 };
 export default () => { http.get(`${base}/`); };");
-    assert!(shown.contains("options.rps is not read"), "{shown}");
+    assert!(shown.contains("ignored: options.rps"), "{shown}");
+}
+
+#[test]
+fn once_shows_each_session_and_what_the_script_says_of_it() {
+    let server = Recorder::start();
+    let script = server.folder.path().join("it.js");
+    let text = "import http from 'k6/http'; import { check } from 'k6';
+export const options = { scenarios: {
+    alpha: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'a' },
+    beta: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'b' },
+} };
+export const a = () => { http.get(`${__ENV.BASE}/a`); };
+export const b = () => { check(http.get(`${__ENV.BASE}/b`), { 'is a page': (r) => r.body === 'page' }); };";
+    fs::write(&script, text).unwrap();
+    let once = |kind: &str| {
+        server.forget();
+        let base = format!("BASE=http://{}", server.place);
+        let flags = ["run", script.to_str().unwrap(), "-e", &base, kind];
+        let output = run(server.folder.path(), &flags);
+        (code(&output), format!("{}{}", stdout(&output), stderr(&output)), server.requests())
+    };
+    let (status, shown, requests) = once("--once=alpha");
+    assert!(status == 0 && requests.contains("/a\t") && !requests.contains("/b\t"), "{shown}{requests}");
+    let (status, shown, requests) = once("--once=beta");
+    assert!(status == 1 && requests.contains("/b\t") && !requests.contains("/a\t"), "{shown}{requests}");
+    assert!(shown.contains("check \"is a page\" failed 1 of 1 times"), "{shown}");
+}
+
+#[test]
+fn an_imported_script_is_a_scenario() {
+    let server = Recorder::start();
+    let folder = server.folder.path();
+    fs::write(
+        folder.join("it.js"),
+        "import http from 'k6/http';
+export const options = { vus: 1, duration: '1s', thresholds: { http_req_duration: ['p(50)<0.0001'] } };
+export default () => { http.get(`${__ENV.BASE}/`); };",
+    )
+    .unwrap();
+    let base = format!("BASE=http://{}", server.place);
+    let output = run(folder, &["import", "it.js", "-e", &base, "-e", "API_TOKEN=s3cr3t-17", "-o", "it.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let scenario = fs::read_to_string(folder.join("it.yaml")).unwrap();
+    assert!(scenario.contains(&base) && !scenario.contains("s3cr3t"), "{scenario}");
+    assert!(stderr(&output).contains("API_TOKEN is a secret"), "{}", stderr(&output));
+    let output = run(folder, &["check", "it.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    // a search finds its goals by their place among the objectives: thresholds stand behind them
+    let output = run(folder, &["run", "it.yaml", "-t", "1", "-q", "--json"]);
+    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let all = json["objectives"].as_array().unwrap();
+    let all: Vec<&str> = all.iter().map(|of| of["objective"].as_str().unwrap()).collect();
+    assert_eq!(all, ["errors < 0.1%", "http_req_duration: p(50)<0.0001"], "{json}");
 }
 
 #[test]
@@ -318,6 +376,10 @@ fn mistakes_are_refused_before_anything_is_sent() {
         ("export default function () { let x = ; }", "it.js:1"),
         ("import { browser } from 'k6/browser'; export default () => {};", "browser"),
         ("export default () => {};", "send no request"),
+        (
+            "import http from 'k6/http'; export default () => { http.get(`${__ENV.NONE}/a`); };",
+            "\"undefined/a\", which is no URL",
+        ),
         ("export const options = { vus: 'x', duration: '1s' }; export default () => {};", "vus"),
     ] {
         let output = server.run_text(text);
