@@ -91,11 +91,11 @@ impl Drop for Interrupt {
 }
 
 /// While it lives, SIGINT and SIGTERM end the process at once: nothing else could end what is at work then.
-#[cfg(feature = "lua")]
+#[cfg(any(feature = "lua", feature = "js"))]
 #[derive(Debug)]
 pub(crate) struct EndsAtOnce(Vec<signal_hook::SigId>);
 
-#[cfg(feature = "lua")]
+#[cfg(any(feature = "lua", feature = "js"))]
 impl EndsAtOnce {
     pub(crate) fn begin() -> EndsAtOnce {
         let ends = |signal| {
@@ -107,7 +107,7 @@ impl EndsAtOnce {
     }
 }
 
-#[cfg(feature = "lua")]
+#[cfg(any(feature = "lua", feature = "js"))]
 impl Drop for EndsAtOnce {
     fn drop(&mut self) {
         for id in self.0.drain(..) {

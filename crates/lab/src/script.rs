@@ -7,7 +7,9 @@ mod wrk;
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(any(feature = "lua", feature = "js"))]
 use std::sync::mpsc::{RecvTimeoutError, channel};
+#[cfg(any(feature = "lua", feature = "js"))]
 use std::time::Duration;
 
 use tidemark_drive::DriveOptions;
@@ -17,9 +19,12 @@ use tidemark_scenario::plan::{ScriptPlan, ScriptTool};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::error::LabError;
-use crate::interrupt::{EndsAtOnce, StopRequest};
+#[cfg(any(feature = "lua", feature = "js"))]
+use crate::interrupt::EndsAtOnce;
+use crate::interrupt::StopRequest;
 
 /// How often a wait for a script looks whether the user has stopped it.
+#[cfg(any(feature = "lua", feature = "js"))]
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A script that goes with the load.
@@ -96,12 +101,14 @@ impl EndedScript {
     /// # Errors
     /// The script's error, with its line.
     pub fn done(&self) -> Result<Said, String> {
+        #[cfg(any(feature = "lua", feature = "js"))]
         let _ends = EndsAtOnce::begin();
         (self.0)()
     }
 }
 
 /// What a script begins with.
+#[cfg_attr(not(all(feature = "lua", feature = "js")), allow(dead_code))]
 pub(crate) struct Begin<'a> {
     pub plan: &'a Arc<Plan>,
     /// What the plan's variables are shared by.

@@ -44,9 +44,9 @@ mod report;
 mod results;
 mod run;
 mod scenario;
-#[cfg(feature = "systems")]
 #[cfg(feature = "js")]
 mod script;
+#[cfg(feature = "systems")]
 mod serve;
 mod settings;
 mod sinks;
