@@ -233,10 +233,13 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         let Input::Call(call) = input else { return Ok(()) };
         host.rejected.borrow_mut().clear();
         let called = live.call(ctx, host, &call);
-        for (_, reason) in host.rejected.take() {
-            // what the iteration itself threw is told with it
-            if called.as_ref().err().is_none_or(|words| !words.contains(&reason)) {
-                script.threw(&format!("{}: uncaught in a promise: {reason}", script.name));
+        let rejected = host.rejected.take();
+        // an iteration counts once, and what it threw itself is told by whoever resumes it
+        if let (Ok(_), Some((_, reason))) = (&called, rejected.first()) {
+            let words = format!("{}: uncaught in a promise: {reason}", script.name);
+            match host.number {
+                MAIN => script.log("error", &words),
+                _ => script.threw(&words),
             }
         }
         output = match called {

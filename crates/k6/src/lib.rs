@@ -284,6 +284,11 @@ impl K6 {
             .collect()
     }
 
+    /// Requests that were not sent, as their URL leads nowhere: the script saw them fail.
+    pub fn requests_not_sent(&self) -> u64 {
+        self.script.nowhere.load(Ordering::Relaxed)
+    }
+
     /// Forgets an abort, so that `teardown` can run.
     pub fn clear_abort(&self) {
         self.script.clear_abort();

@@ -446,6 +446,7 @@ impl Program for Users {
                     match self.placed(kind, &mut request) {
                         Ok(placed) => return Next::Request(placed),
                         Err(Unplaced::Nowhere(error)) => {
+                            self.script.nowhere.fetch_add(1, Ordering::Relaxed);
                             let answer = Answer { error_code: 1000, error, ..Answer::default() };
                             self.resume(session, Input::Answer(answer));
                         }

@@ -74,6 +74,8 @@ pub(crate) struct Script {
     pub active_of: Vec<AtomicU64>,
     /// Iterations that found no place.
     pub dropped: AtomicU64,
+    /// Requests that were not sent, as their URL leads nowhere.
+    pub nowhere: AtomicU64,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -116,6 +118,7 @@ impl Script {
             iterations_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
             active_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
             dropped: AtomicU64::new(0),
+            nowhere: AtomicU64::new(0),
             is_rehearsal: false,
         }
     }

@@ -29,6 +29,14 @@ struct K6Script {
     asked: Vec<Option<u64>>,
 }
 
+/// The requests that are in no figure but the script's own.
+fn not_sent(k6: &K6) -> Option<String> {
+    let count = k6.requests_not_sent();
+    (count > 0).then(|| {
+        format!("requests of the script not sent: {count}, as their URL is not valid; only its own http_req_failed counts them")
+    })
+}
+
 /// The options that the script exports in vain.
 fn not_read(k6: &K6) -> Option<String> {
     let names = k6.options_not_read();
@@ -292,7 +300,7 @@ impl Script for K6Script {
             objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
             failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
-            notes: not_read(&self.k6).into_iter().collect(),
+            notes: not_read(&self.k6).into_iter().chain(not_sent(&self.k6)).collect(),
             figures: Some(summary.figures.clone()),
         }
     }

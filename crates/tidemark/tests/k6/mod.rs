@@ -239,6 +239,13 @@ export default () => { http.get(`${base}/`); undefined.x; };");
     let (_, shown) = run("export const options = { iterations: 3 };
 export default () => { http.get(`${base}/`); (async () => { throw new Error('lost'); })(); };");
     assert!(shown.contains("uncaught in a promise: lost") && shown.contains("3 of 3 iterations"), "{shown}");
+    // several of them are one iteration
+    let (status, shown) = run("export const options = { iterations: 4 };
+export default () => {
+    http.get(`${base}/`);
+    if (__ITER % 2) for (const n of [1, 2, 3]) Promise.reject(new Error(`lost ${n}`));
+};");
+    assert!(status == 0 && shown.contains("2 of 4 iterations"), "{shown}");
     // what is not measured is not held
     let (status, shown) = run("export const options = { thresholds: { http_req_receiving: ['avg<1'] } };
 export default () => { http.get(`${base}/`); };");
@@ -261,7 +268,10 @@ export function teardown() { http.del(`${base}/down`); }");
     // URLs that lead nowhere fail in the script
     let (_, shown) = run("export const options = { iterations: 2 };
 export default () => { const res = http.get(__ITER ? 'nonsense' : `${base}/`); check(res, { there: (r) => r.status === 200 }); };");
-    assert!(shown.contains("there 50.0% 1 1"), "{shown}");
+    assert!(
+        shown.contains("there 50.0% 1 1") && shown.contains("requests of the script not sent: 1"),
+        "{shown}"
+    );
     // options that are not read are named
     let (_, shown) = run("export const options = { iterations: 1, rps: 5 };
 export default () => { http.get(`${base}/`); };");
