@@ -424,10 +424,16 @@ impl Session {
         self.cold().and_then(|cold| cold.of_program.as_deref())
     }
 
-    /// The program has nothing more to do.
-    pub fn leave_program(&mut self) {
-        self.cold_or_new().is_in_program = false;
+    /// Whether a program says what it does.
+    #[inline]
+    pub fn is_in_program(&self) -> bool {
+        self.cold().is_some_and(|cold| cold.is_in_program)
+    }
+
+    /// The program has nothing more to do; whether it had.
+    pub fn leave_program(&mut self) -> bool {
         self.next_op += 1;
+        std::mem::replace(&mut self.cold_or_new().is_in_program, false)
     }
 
     /// Nothing more is to be done.

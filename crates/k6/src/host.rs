@@ -51,6 +51,7 @@ pub(crate) struct Host {
     pub place: RefCell<Place>,
     random: RefCell<fastrand::Rng>,
     /// Bytes of HTML whose pages it keeps.
+    #[cfg(feature = "html")]
     pub html_bytes: Rc<Cell<usize>>,
 }
 
@@ -196,6 +197,7 @@ pub(crate) fn live(
         iteration: Cell::new(0),
         place: RefCell::new(Place::NONE),
         random: RefCell::new(fastrand::Rng::new()),
+        #[cfg(feature = "html")]
         html_bytes: Rc::default(),
     });
     context.with(|ctx| {
@@ -433,7 +435,10 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("rehearsalBody", crate::rehearsal::BODY)?;
     bytes::install(&natives)?;
     crate::urls::install(&natives)?;
+    #[cfg(feature = "html")]
     crate::html::install(&natives)?;
+    #[cfg(not(feature = "html"))]
+    natives.set("parseHTML", Func::from(no_html))?;
     crate::webcrypto::install(&natives)?;
     natives.set("userAgent", concat!("tidemark/", env!("CARGO_PKG_VERSION")))?;
     let globals = ctx.globals();
@@ -443,6 +448,11 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     set_env(ctx, host, &[])?;
     let source = || Ok(include_str!("js/globals.js").to_owned());
     host.script.compiled.module(ctx, "k6/globals", source).and_then(Module::eval).map(drop)
+}
+
+#[cfg(not(feature = "html"))]
+fn no_html(ctx: Ctx<'_>) -> Result<()> {
+    Err(thrown(&ctx, "this build has no k6/html; build it with --features html"))
 }
 
 /// Makes `__ENV`: what all have, and what a scenario has besides.
@@ -544,28 +554,40 @@ fn send<'js>(
         (&group, &tags),
         (is_judged, is_expected),
     );
+    raw(&ctx, answer)
+}
+
+/// An answer as `Response` takes it.
+fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
     let raw = Array::new(ctx.clone())?;
     let is_plain = (200..400).contains(&answer.status) && !answer.sets_cookies;
-    if is_plain {
-        raw.set(0, answer.status)?;
-        raw.set(1, answer.head)?;
-        raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
-        raw.set(3, answer.duration_ms)?;
-        return Ok(raw);
-    }
-    let (head, cookies): (Vec<&str>, Vec<&str>) = answer
-        .head
-        .lines()
-        .partition(|line| !line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:")));
-    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
+    let (head, cookies) = match is_plain {
+        true => (answer.head, String::new()),
+        false => without_cookies(&answer.head),
+    };
     raw.set(0, answer.status)?;
-    raw.set(1, head.join("\n"))?;
+    raw.set(1, head)?;
     raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
     raw.set(3, answer.duration_ms)?;
-    raw.set(4, if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code })?;
-    raw.set(5, answer.error)?;
-    raw.set(6, cookies.join("\n"))?;
+    raw.set(4, answer.parts.blocked)?;
+    raw.set(5, answer.parts.connecting)?;
+    raw.set(6, answer.parts.handshaking)?;
+    raw.set(7, answer.parts.receiving)?;
+    if !is_plain {
+        let code = if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code };
+        raw.set(8, code)?;
+        raw.set(9, answer.error)?;
+        raw.set(10, cookies)?;
+    }
     Ok(raw)
+}
+
+/// A head without its cookies; and those, one on each line.
+fn without_cookies(head: &str) -> (String, String) {
+    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
+    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
+    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
+    (head.join("\n"), cookies.join("\n"))
 }
 
 fn measure(
@@ -598,13 +620,17 @@ fn measure(
     let values = [
         (metrics::HTTP_REQS, Kind::Counter, 1.0),
         (metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms),
-        (metrics::HTTP_REQ_WAITING, Kind::Trend, answer.duration_ms),
+        (metrics::HTTP_REQ_WAITING, Kind::Trend, answer.parts.waiting),
+        (metrics::HTTP_REQ_BLOCKED, Kind::Trend, answer.parts.blocked),
+        (metrics::HTTP_REQ_CONNECTING, Kind::Trend, answer.parts.connecting),
+        (metrics::HTTP_REQ_TLS_HANDSHAKING, Kind::Trend, answer.parts.handshaking),
+        (metrics::HTTP_REQ_RECEIVING, Kind::Trend, answer.parts.receiving),
         (metrics::DATA_RECEIVED, Kind::Counter, received_bytes as f64),
         (metrics::DATA_SENT, Kind::Counter, sent_bytes as f64),
         (metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected))),
     ];
     // a request that nobody judges neither failed nor did not
-    let values = if is_judged { &values[..] } else { &values[..5] };
+    let values = if is_judged { &values[..] } else { &values[..values.len() - 1] };
     host.add(values, group, tags, own);
 }
 

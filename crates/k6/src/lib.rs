@@ -14,6 +14,7 @@ mod bytes;
 mod commonjs;
 mod compiled;
 mod host;
+#[cfg(feature = "html")]
 mod html;
 mod metrics;
 mod modules;
@@ -55,15 +56,20 @@ use crate::script::Script;
 use crate::vu::Vu;
 
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
-const KNOWN_OPTIONS: [&str; 30] = [
+const KNOWN_OPTIONS: [&str; 36] = [
+    "blockHostnames",
     "cloud",
     "discardResponseBodies",
     "duration",
     "ext",
+    "hosts",
     "httpDebug",
+    "insecureSkipTLSVerify",
     "iterations",
     "linger",
     "maxRedirects",
+    "minIterationDuration",
+    "noConnectionReuse",
     "noCookiesReset",
     "noSetup",
     "noSummary",
@@ -73,6 +79,7 @@ const KNOWN_OPTIONS: [&str; 30] = [
     "out",
     "paused",
     "quiet",
+    "rps",
     "scenarios",
     "setupTimeout",
     "stages",

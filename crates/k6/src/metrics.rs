@@ -46,8 +46,7 @@ pub(crate) struct Definition {
     pub is_time: bool,
 }
 
-/// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds. What this program does not
-/// measure (parts of a request's time but its whole) gets no values.
+/// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds.
 const BUILT_IN: [(&str, Kind, bool); 18] = [
     ("http_reqs", Kind::Counter, false),
     ("http_req_duration", Kind::Trend, true),
@@ -63,8 +62,8 @@ const BUILT_IN: [(&str, Kind, bool); 18] = [
     ("http_req_blocked", Kind::Trend, true),
     ("http_req_connecting", Kind::Trend, true),
     ("http_req_tls_handshaking", Kind::Trend, true),
-    ("http_req_sending", Kind::Trend, true),
     ("http_req_receiving", Kind::Trend, true),
+    ("http_req_sending", Kind::Trend, true),
     ("vus", Kind::Gauge, false),
     ("vus_max", Kind::Gauge, false),
 ];
@@ -78,8 +77,12 @@ pub(crate) const CHECKS: usize = 6;
 pub(crate) const DROPPED_ITERATIONS: usize = 7;
 pub(crate) const DATA_RECEIVED: usize = 8;
 pub(crate) const DATA_SENT: usize = 9;
-/// Those from here to below [`VUS`] are not measured.
-pub(crate) const FIRST_UNMEASURED: usize = 11;
+pub(crate) const HTTP_REQ_BLOCKED: usize = 11;
+pub(crate) const HTTP_REQ_CONNECTING: usize = 12;
+pub(crate) const HTTP_REQ_TLS_HANDSHAKING: usize = 13;
+pub(crate) const HTTP_REQ_RECEIVING: usize = 14;
+/// It is not measured apart: it is part of waiting, and has no values.
+pub(crate) const HTTP_REQ_SENDING: usize = 15;
 pub(crate) const VUS: usize = 16;
 pub(crate) const VUS_MAX: usize = 17;
 /// What follows are the script's own.

@@ -19,6 +19,82 @@ pub struct ScenarioOf {
     pub env: Vec<(String, String)>,
     /// Tags of all that it measures.
     pub tags: Vec<(String, String)>,
+    /// How long iterations that are under way at its end are waited for.
+    pub graceful_stop: Duration,
+}
+
+/// What the options say of all requests and iterations.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Common {
+    /// Requests per second of all users, at most.
+    pub rps: Option<f64>,
+    /// Shortest time of an iteration.
+    pub shortest: Duration,
+    /// Whether each request has a connection of its own.
+    pub no_reuse: bool,
+    /// Whether any certificate will do.
+    pub insecure: bool,
+    /// Addresses by hosts (`host`, `host:port`, `*.domain`).
+    pub hosts: Vec<(String, String)>,
+    /// Patterns of hosts that nothing is sent to.
+    pub blocked: Vec<String>,
+}
+
+impl Common {
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read(options: &Value) -> Result<Common, String> {
+        let keys = Keys { at: "options".to_owned(), of: options };
+        let blocked = keys.value("blockHostnames").and_then(Value::as_array).into_iter().flatten();
+        Ok(Common {
+            rps: keys.number("rps")?.filter(|rps| *rps > 0.0),
+            shortest: keys.time("minIterationDuration")?.unwrap_or_default(),
+            no_reuse: keys.is("noConnectionReuse"),
+            insecure: keys.is("insecureSkipTLSVerify"),
+            hosts: keys.texts("hosts"),
+            blocked: blocked.filter_map(Value::as_str).map(str::to_ascii_lowercase).collect(),
+        })
+    }
+
+    /// Where connections to an origin (`http://host:port`) go, where that is not its host: an address with a port.
+    pub fn address(&self, origin: &str) -> Option<String> {
+        let (scheme, authority) = origin.split_once("://")?;
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (authority, if scheme == "https" { "443" } else { "80" }),
+        };
+        let with_port = format!("{host}:{port}");
+        let exact = |wanted: &str| self.hosts.iter().find(|(of, _)| of.eq_ignore_ascii_case(wanted));
+        // as in k6, the longest pattern goes first
+        let wild = || {
+            let fits = |(of, _): &&(String, String)| matches_host(of, host) || matches_host(of, &with_port);
+            self.hosts.iter().filter(|of| of.0.starts_with('*')).filter(fits).max_by_key(|of| of.0.len())
+        };
+        let (_, to) = exact(&with_port).or_else(|| exact(host)).or_else(wild)?;
+        let has_port = match to.strip_prefix('[') {
+            Some(rest) => rest.contains("]:"),
+            None => to.matches(':').count() == 1,
+        };
+        Some(match has_port {
+            true => to.clone(),
+            false if to.contains(':') && !to.starts_with('[') => format!("[{to}]:{port}"),
+            false => format!("{to}:{port}"),
+        })
+    }
+
+    /// The pattern by which nothing is sent to a host.
+    pub fn blocks(&self, host: &str) -> Option<&str> {
+        self.blocked.iter().map(String::as_str).find(|pattern| matches_host(pattern, host))
+    }
+}
+
+/// Whether a host fits a pattern; `*` stands for its beginning.
+fn matches_host(pattern: &str, host: &str) -> bool {
+    let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
+    match pattern.strip_prefix('*') {
+        Some(end) => host.ends_with(end),
+        None => host == pattern,
+    }
 }
 
 /// A level that is gone to.
@@ -121,6 +197,8 @@ impl Executor {
     }
 }
 
+/// How long iterations that are under way at the end are waited for, unless the script says otherwise.
+const GRACEFUL_STOP: Duration = Duration::from_secs(30);
 /// Longest time of a fixed number of iterations, unless the script says otherwise.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -201,6 +279,10 @@ impl Keys<'_> {
 
     fn value(&self, key: &str) -> Option<&Value> {
         self.of.get(key).filter(|value| !value.is_null())
+    }
+
+    fn is(&self, key: &str) -> bool {
+        self.value(key).and_then(Value::as_bool) == Some(true)
     }
 
     fn number(&self, key: &str) -> Result<Option<f64>, String> {
@@ -311,6 +393,7 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
         start: Duration::ZERO,
         env: Vec::new(),
         tags: Vec::new(),
+        graceful_stop: GRACEFUL_STOP,
     };
     if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load() && given.vus.is_none()) {
         let told = told.as_object().filter(|told| !told.is_empty());
@@ -325,6 +408,7 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
                 start: keys.time("startTime")?.unwrap_or_default(),
                 env: keys.texts("env"),
                 tags: keys.texts("tags"),
+                graceful_stop: keys.time("gracefulStop")?.unwrap_or(GRACEFUL_STOP),
             })
         };
         return told.iter().map(scenario).collect();
@@ -418,6 +502,28 @@ mod tests {
         ] {
             assert!(scenario(wrong.clone()).is_err_and(|why| why.contains("scenarios: a")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn hosts_have_addresses_and_may_be_blocked() {
+        let common = Common::read(&json!({
+            "hosts": {"a.test": "127.0.0.1", "a.test:8443": "127.0.0.2:9443", "*.b.test": "::1", "*.c.b.test": "[::2]:7"},
+            "blockHostnames": ["x.test", "*.Y.test"],
+        }))
+        .unwrap();
+        for (origin, to) in [
+            ("http://a.test", Some("127.0.0.1:80")),
+            ("https://A.test", Some("127.0.0.1:443")),
+            ("https://a.test:8443", Some("127.0.0.2:9443")),
+            ("http://x.b.test:81", Some("[::1]:81")),
+            ("http://x.c.b.test", Some("[::2]:7")),
+            ("http://b.test", None),
+        ] {
+            assert_eq!(common.address(origin).as_deref(), to, "{origin}");
+        }
+        assert_eq!(common.blocks("X.test"), Some("x.test"));
+        assert_eq!(common.blocks("a.y.test"), Some("*.y.test"));
+        assert_eq!(common.blocks("y.test"), None);
     }
 
     #[test]

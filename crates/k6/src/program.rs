@@ -7,16 +7,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{AnswerCheck, AnswerView, Next, Program, ProgramRequest};
-use tidemark_record::Outcome;
+use tidemark_record::{Outcome, RequestParts};
 use url::Url;
 
 use crate::metrics::{self, Kind, Metrics};
 use crate::options::Executor;
 use crate::script::Script;
-use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
+use crate::vu::{Answer, Call, Input, Output, Parts, Place, Request, Vu};
 
 /// How often a user whose iterations are all done looks whether others are at work.
 const REST: Duration = Duration::from_millis(200);
+/// k6's number of a URL that is none, and of other errors.
+const INVALID_URL: u32 = 1000;
+/// k6's number of a host that `blockHostnames` names.
+const BLOCKED_HOST: u32 = 1111;
 /// Most URLs whose label is remembered.
 const KNOWN_MAX: usize = 10_000;
 
@@ -82,8 +86,8 @@ pub(crate) struct Users {
 
 /// Why a request cannot be sent.
 enum Unplaced {
-    /// It leads nowhere: the script sees it fail.
-    Nowhere(String),
+    /// It leads nowhere: the script sees it fail, with k6's number of the error.
+    Nowhere(u32, String),
     /// The run cannot go on.
     Elsewhere(String),
 }
@@ -113,6 +117,8 @@ struct User {
     next: Turn,
     begun: Instant,
     sent: Option<Sent>,
+    /// Whether its next request has waited for its turn, where the rate of all is bounded.
+    has_slot: bool,
 }
 
 #[derive(Debug)]
@@ -122,7 +128,7 @@ enum Turn {
     Wakes,
     /// There is nothing left to do.
     Rests,
-    /// It has no place among the users of its scenario: the iteration is dropped.
+    /// Its iteration is over, or has no place among the users of its scenario.
     Ends,
 }
 
@@ -246,7 +252,7 @@ impl Users {
             }
         };
         let kinds = self.kinds.iter().enumerate().filter_map(|(at, ready)| Some((at, ready.as_ref()?)));
-        if kinds.into_iter().all(is_over) { Next::Stop } else { Next::Think(REST) }
+        if kinds.into_iter().all(is_over) { Next::Stop } else { Next::Rest(REST) }
     }
 
     /// Where a URL leads.
@@ -261,14 +267,20 @@ impl Users {
         if let Some(known) = known {
             return Ok(Arc::clone(known));
         }
-        let nowhere = |why: &dyn std::fmt::Display| Unplaced::Nowhere(format!("{}: {why}", request.url));
+        let nowhere =
+            |why: &dyn std::fmt::Display| Unplaced::Nowhere(INVALID_URL, format!("{}: {why}", request.url));
         let url = Url::parse(&request.url).map_err(|error| nowhere(&error))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(nowhere(&"unsupported protocol scheme"));
         }
+        let host = url.host_str().unwrap_or_default();
+        if let Some(pattern) = self.script.told().common.blocks(host) {
+            let why = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+            return Err(Unplaced::Nowhere(BLOCKED_HOST, why));
+        }
         let authority = match url.port() {
-            Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
-            None => url.host_str().unwrap_or_default().to_owned(),
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
         };
         let path = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
@@ -310,16 +322,6 @@ impl Users {
             return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };
         let named = request.name.as_ref().map(|name| ready.labels.get(name).copied().unwrap_or(ready.label));
-        // the driver writes the host itself
-        let host = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
-        if let Some(at) = host {
-            let (_, host) = request.headers.remove(at);
-            if host != self.origins[usize::from(way.target)].authority {
-                return Err(Unplaced::Elsewhere(format!(
-                    "the header Host is {host:?}, which is not the URL's; this program sends the URL's"
-                )));
-            }
-        }
         Ok(ProgramRequest {
             label: named.unwrap_or(way.label),
             target: way.target,
@@ -331,6 +333,19 @@ impl Users {
             without_cookies: true,
             ..ProgramRequest::default()
         })
+    }
+}
+
+/// Parts of a request's time as k6 has them: blocked is all that comes before it is sent, and sending is in waiting.
+fn parts(of: RequestParts) -> Parts {
+    let ms = |us: u64| us as f64 / 1_000.0;
+    let (connect_us, handshake_us) = (of.connect_us.unwrap_or(0), of.handshake_us.unwrap_or(0));
+    Parts {
+        blocked: ms(of.wait_us + connect_us + handshake_us),
+        connecting: ms(connect_us),
+        handshaking: ms(handshake_us),
+        waiting: ms(of.first_byte_us),
+        receiving: ms(of.transfer_us),
     }
 }
 
@@ -391,6 +406,7 @@ impl Program for Users {
                         next: Turn::Rests,
                         begun: Instant::now(),
                         sent: None,
+                        has_slot: false,
                     });
                 }
                 Err(words) => {
@@ -435,7 +451,24 @@ impl Program for Users {
                 Turn::Ends => return Next::End,
                 Turn::Wakes => self.resume(session, Input::Woken),
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
-                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => return Next::End,
+                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => {
+                    let shortest =
+                        if self.is_main { Duration::ZERO } else { self.script.told().common.shortest };
+                    let left = shortest.saturating_sub(user.begun.elapsed());
+                    if left.is_zero() {
+                        return Next::End;
+                    }
+                    user.next = Turn::Ends;
+                    return Next::Rest(left);
+                }
+                Turn::Does(Output::Send(request))
+                    if !std::mem::take(&mut user.has_slot)
+                        && let Some(wait) = self.script.wait_for_slot() =>
+                {
+                    user.has_slot = true;
+                    user.next = Turn::Does(Output::Send(request));
+                    return Next::Think(wait);
+                }
                 Turn::Does(Output::Send(mut request)) => {
                     user.sent = Some(Sent {
                         at: Instant::now(),
@@ -445,9 +478,9 @@ impl Program for Users {
                     let kind = user.kind;
                     match self.placed(kind, &mut request) {
                         Ok(placed) => return Next::Request(placed),
-                        Err(Unplaced::Nowhere(error)) => {
+                        Err(Unplaced::Nowhere(error_code, error)) => {
                             self.script.nowhere.fetch_add(1, Ordering::Relaxed);
-                            let answer = Answer { error_code: 1000, error, ..Answer::default() };
+                            let answer = Answer { error_code, error, ..Answer::default() };
                             self.resume(session, Input::Answer(answer));
                         }
                         Err(Unplaced::Elsewhere(why)) => {
@@ -478,6 +511,7 @@ impl Program for Users {
             sets_cookies,
             body: if sent.discards_body { Vec::new() } else { view.body().to_vec() },
             duration_ms: view.service().unwrap_or_else(|| sent.at.elapsed()).as_secs_f64() * 1_000.0,
+            parts: parts(view.parts().unwrap_or_default()),
             ..Answer::default()
         };
         self.resume(session, Input::Answer(answer));
@@ -490,6 +524,10 @@ impl Program for Users {
         }
     }
 
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn failed(&mut self, session: u32, outcome: Outcome) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
         let Some(sent) = user.sent.take() else { return };
@@ -500,8 +538,10 @@ impl Program for Users {
             Outcome::Protocol => (1000, "invalid HTTP response, or larger than what is read"),
             _ => (1000, "the request could not be sent"),
         };
+        let duration_ms = sent.at.elapsed().as_secs_f64() * 1_000.0;
         let answer = Answer {
-            duration_ms: sent.at.elapsed().as_secs_f64() * 1_000.0,
+            duration_ms,
+            parts: Parts { waiting: duration_ms, ..Parts::default() },
             error_code,
             error: error.to_owned(),
             ..Answer::default()

@@ -31,9 +31,22 @@ pub(crate) fn scenario(
             "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
         ));
     };
+    let common = &told.common;
+    // how an origin is reached; any of several may be another's
+    let tls = |origin: &str| {
+        let is_insecure = common.insecure && origin.starts_with("https:");
+        if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
+    };
     let mut targets = Map::default();
     for (at, origin) in others.iter().enumerate() {
-        targets.insert(format!("other{}", at + 1), Map::from([("url", verbatim(origin))]));
+        let mut target = Map::from([("url", verbatim(origin))]);
+        if let Some(address) = common.address(origin) {
+            target.insert("connect to", verbatim(&address));
+        }
+        if !tls(origin).is_empty() {
+            target.insert("tls", tls(origin));
+        }
+        targets.insert(format!("other{}", at + 1), target);
     }
     let is_alone = scenarios.len() == 1 && scenarios[0].start.is_zero();
     let session = |of: &ScenarioOf| {
@@ -63,6 +76,11 @@ pub(crate) fn scenario(
         },
     };
     let mut limits = Map::default();
+    if common.no_reuse {
+        limits.insert("keep alive", false);
+    }
+    let graceful_stop = scenarios.iter().map(|of| of.graceful_stop).max().unwrap_or_default();
+    limits.insert("drain", Time(graceful_stop));
     if let [only] = scenarios {
         if let Some(iterations) = only.executor.iterations().filter(|_| is_alone && !is_each(&only.executor))
         {
@@ -84,7 +102,12 @@ pub(crate) fn scenario(
             "Made of {file}, a script of k6. All keys: docs/scenario.md; mistakes: tidemark check FILE."
         ),
         name: Some(verbatim(name).into()),
-        system: Some(System { url: Some(verbatim(system).into()), ..System::default() }),
+        system: Some(System {
+            url: Some(verbatim(system).into()),
+            connect_to: common.address(system).map(|address| verbatim(&address).into()),
+            tls: tls(system),
+            ..System::default()
+        }),
         targets,
         sessions: scenarios.iter().map(session).collect(),
         load: Some(load),

@@ -13,7 +13,7 @@ use tidemark_scenario::plan::LABELS_MAX;
 
 use crate::compiled::Compiled;
 use crate::metrics::{Definitions, Part};
-use crate::options::{Given, ScenarioOf};
+use crate::options::{Common, Given, ScenarioOf};
 use crate::thresholds::{self, Threshold};
 
 /// Most memory of a user, bytes.
@@ -76,6 +76,8 @@ pub(crate) struct Script {
     pub dropped: AtomicU64,
     /// Requests that were not sent, as their URL leads nowhere.
     pub nowhere: AtomicU64,
+    /// When the next request may leave, nanoseconds since it was read, where their rate is bounded.
+    next_slot_ns: AtomicU64,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -87,6 +89,8 @@ pub(crate) struct Told {
     /// The functions that it exports.
     pub functions: Vec<String>,
     pub scenarios: Vec<ScenarioOf>,
+    /// What its options say of all requests and iterations.
+    pub common: Common,
     pub thresholds: Vec<Threshold>,
     /// The parts of metrics that thresholds ask for.
     pub parts: Vec<Part>,
@@ -119,6 +123,7 @@ impl Script {
             active_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
             dropped: AtomicU64::new(0),
             nowhere: AtomicU64::new(0),
+            next_slot_ns: AtomicU64::new(0),
             is_rehearsal: false,
         }
     }
@@ -126,11 +131,22 @@ impl Script {
     /// The run begins.
     pub fn set_begun(&self) {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.next_slot_ns.store(0, Ordering::Relaxed);
     }
 
     /// Since then, or since it was read.
     pub fn elapsed(&self) -> Duration {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// How long the next request has to wait, as the options bound the rate of all.
+    pub fn wait_for_slot(&self) -> Option<Duration> {
+        let between_ns = (1e9 / self.told().common.rps?) as u64;
+        let now_ns = self.elapsed().as_nanos() as u64;
+        let taken = |next_ns: u64| Some(next_ns.max(now_ns).saturating_add(between_ns));
+        let slot_ns = self.next_slot_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
+        let wait_ns = slot_ns.unwrap_or_default().saturating_sub(now_ns);
+        (wait_ns > 0).then(|| Duration::from_nanos(wait_ns))
     }
 
     /// What it said of itself.
@@ -259,7 +275,8 @@ impl Script {
                 parts.push(Part { metric, written: threshold.of.clone(), tags });
             }
         }
-        let told = Told { options, functions, scenarios, thresholds, parts };
+        let common = Common::read(&options)?;
+        let told = Told { options, functions, scenarios, common, thresholds, parts };
         self.told.set(told).map_err(|_| "the script was read twice".to_owned())
     }
 }

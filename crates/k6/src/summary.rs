@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value, json};
 use tidemark_record::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric};
 
-use crate::metrics::{CheckCounts, Definition, FIRST_OWN, FIRST_UNMEASURED, Measured, VUS, Values};
+use crate::metrics::{CheckCounts, Definition, FIRST_OWN, HTTP_REQ_SENDING, Measured, Values};
 use crate::script::Script;
 use crate::thresholds::{Aggregate, Threshold};
 
@@ -42,7 +42,7 @@ impl ThresholdOutcome {
     /// What was measured, for a person.
     pub fn measured(&self) -> String {
         match self.figure {
-            _ if self.is_unknown => "not measured: the run's own table has the parts of times".to_owned(),
+            _ if self.is_unknown => "not measured: it is part of http_req_waiting".to_owned(),
             None => "no value".to_owned(),
             Some(figure) => number(figure),
         }
@@ -110,7 +110,7 @@ pub(crate) fn outcome(
     let metric = crate::thresholds::split(&threshold.of).map_or("", |(name, _)| name);
     let at = script.definitions.list().iter().position(|known| known.name == metric);
     ThresholdOutcome {
-        is_unknown: at.is_some_and(|at| (FIRST_UNMEASURED..VUS).contains(&at)),
+        is_unknown: at == Some(HTTP_REQ_SENDING),
         of: threshold.of.clone(),
         written: threshold.written.clone(),
         figure: judged,

@@ -94,6 +94,18 @@ pub(crate) struct Request {
     pub expected: Option<Arc<[(u16, u16)]>>,
 }
 
+/// Parts of a request's time, ms, as k6 names them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Parts {
+    /// Until it had a connection.
+    pub blocked: f64,
+    pub connecting: f64,
+    pub handshaking: f64,
+    /// From the first byte sent to the first received.
+    pub waiting: f64,
+    pub receiving: f64,
+}
+
 /// What became of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
@@ -106,6 +118,7 @@ pub(crate) struct Answer {
     pub sets_cookies: bool,
     /// From when it was sent to its last byte, ms.
     pub duration_ms: f64,
+    pub parts: Parts,
     /// k6's number of the error, 0 without one.
     pub error_code: u32,
     /// The error in words.

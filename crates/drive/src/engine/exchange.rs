@@ -112,11 +112,12 @@ impl Thread<'_> {
     pub fn run_session(&mut self, s: usize, now_ns: u64) {
         let mut steps_done = 0;
         loop {
+            let goes_on = !self.flow.draining || self.finishes(s);
             let session = &mut self.flow.sessions[s];
             let ops = &self.kinds[session.kind()].ops;
             let turn = match session.next_at_once(ops) {
-                // the load is over: only what completes a group that has begun still becomes due
-                _ if self.flow.draining && !session.any_group_begun() => Turn::End,
+                // the load is over: only what completes a group or a program that has begun still becomes due
+                _ if !goes_on && !session.any_group_begun() => Turn::End,
                 Some(turn) => turn,
                 None => {
                     let epoch_ms = self.clock.wall_ms(now_ns);
@@ -190,9 +191,15 @@ impl Thread<'_> {
                                 return;
                             }
                         }
-                        Asked::End => self.flow.sessions[s].leave_program(),
+                        Asked::Rest(_) if self.flow.draining => self.leave_program(s),
+                        Asked::Rest(time_us) => {
+                            if self.think(s, time_us, now_ns) {
+                                return;
+                            }
+                        }
+                        Asked::End => self.leave_program(s),
                         Asked::Stopped => {
-                            self.flow.sessions[s].leave_program();
+                            self.leave_program(s);
                             self.flow.sessions[s].finish();
                         }
                     }
@@ -529,6 +536,9 @@ impl Thread<'_> {
     /// Ends a session; true if its user begins the next one at once.
     #[inline(always)]
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
+        if self.flow.sessions[s].is_in_program() {
+            self.leave_program(s);
+        }
         self.leave_groups(s, now_ns);
         let session = &mut self.flow.sessions[s];
         session.give_rows_back(self.shared);

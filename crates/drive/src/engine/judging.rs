@@ -8,12 +8,13 @@ use tidemark_scenario::plan::{Follow, Op};
 use crate::engine::thread::Thread;
 use crate::engine::timers::Alarm;
 use crate::io::Timestamps;
+use crate::observation::parts::parts;
 use crate::observation::trace::Ending;
 use crate::session::answer::{Flaw, Variables, Wrote};
 use crate::session::failure::Failure;
 use crate::session::held_values::no_room;
 use crate::session::keys;
-use crate::session::program;
+use crate::session::program::{self, Whole};
 use crate::session::times::Times;
 use crate::session::{Environment, SessionState};
 
@@ -153,8 +154,14 @@ impl Thread<'_> {
             if let Some(program) = &mut self.program
                 && session.of_program().is_some()
             {
-                let service_ns = end_ns.saturating_sub(session.sent_ns().unwrap_or(end_ns));
-                let whole = (answer, Some(Duration::from_nanos(service_ns)));
+                let sent_ns = session.sent_ns();
+                let times = Times { due_ns: session.due_ns, sent_ns, end_ns, own_ns: session.own_ns };
+                let begun_ns = self.transport.answer_begun(c).map(|begun| self.clock.at(begun));
+                let whole = Whole {
+                    service: Duration::from_nanos(end_ns.saturating_sub(sent_ns.unwrap_or(end_ns))),
+                    parts: parts(&times, session.connecting(), begun_ns),
+                };
+                let whole = (answer, Some(whole));
                 judged = program::judge(&mut **program, s, whole, scratch).unwrap_or(judged);
             }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };

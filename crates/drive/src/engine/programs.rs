@@ -55,6 +55,8 @@ pub(crate) enum Asked {
     Placed(Placed),
     /// A pause, microseconds.
     Think(u64),
+    /// A pause, microseconds, that is over with the load.
+    Rest(u64),
     /// Nothing more.
     End,
     /// Nothing more, of any session of this thread.
@@ -68,6 +70,7 @@ impl Thread<'_> {
         let session = &self.flow.sessions[s];
         if begins {
             program.begin(s as u32, session.kind());
+            self.flow.in_program += 1;
         }
         match program.next(s as u32, Duration::from_nanos(self.clock.now_ns())) {
             Next::Request(request) => {
@@ -87,6 +90,7 @@ impl Thread<'_> {
                 Asked::Placed(self.place_of_program(s, counted, Outgoing::Message(message), None))
             }
             Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
+            Next::Rest(time) => Asked::Rest(nanoseconds(time) / 1_000),
             Next::End => Asked::End,
             Next::Stop => {
                 self.flow.is_stopped = true;
@@ -98,6 +102,24 @@ impl Thread<'_> {
                 Asked::Stopped
             }
         }
+    }
+
+    /// A session's program has nothing more to do for it.
+    pub fn leave_program(&mut self, s: usize) {
+        if self.flow.sessions[s].leave_program() {
+            self.flow.in_program -= 1;
+        }
+    }
+
+    /// Whether a session goes on at the end of the load, until its program has nothing more to do for it.
+    pub fn finishes(&self, s: usize) -> bool {
+        self.flow.sessions[s].is_in_program()
+            && self.program.as_ref().is_some_and(|program| program.finishes())
+    }
+
+    /// Whether any session does.
+    pub fn any_finishes(&self) -> bool {
+        self.flow.in_program > 0 && self.program.as_ref().is_some_and(|program| program.finishes())
     }
 
     fn place_of_program(

@@ -177,6 +177,8 @@ pub(crate) struct Flow {
     pub open: Vec<u64>,
     /// Whether nothing new begins any more.
     pub draining: bool,
+    /// Sessions whose program has more to do for them.
+    pub in_program: u64,
     /// Whether a program has said that nothing more begins.
     pub is_stopped: bool,
     /// Why a program cannot go on.
@@ -233,7 +235,8 @@ impl Thread<'_> {
                 self.give_up_arrivals(now_ns);
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
             }
-            if self.flow.draining && (self.recorder.is_idle() || now_ns >= drain_end_ns) {
+            let is_idle = || self.recorder.is_idle() && !self.any_finishes();
+            if self.flow.draining && (is_idle() || now_ns >= drain_end_ns) {
                 break;
             }
             if self.schedule.is_once() && self.is_done() {

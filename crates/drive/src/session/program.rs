@@ -10,13 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidemark_record::Outcome;
+use tidemark_record::{Outcome, RequestParts};
 use tidemark_wire::http1::is_token;
 
 use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
 
 /// Headers that the driver writes itself, or that say how a body is sent.
-const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
+const OWN_HEADERS: [&str; 4] = ["content-length", "transfer-encoding", "connection", "upgrade"];
 
 /// Decides what the sessions of one thread do. Session numbers are reused: `begin` says that a new session has one.
 pub trait Program {
@@ -28,6 +28,11 @@ pub trait Program {
     fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck;
     /// A session's request failed without an answer.
     fn failed(&mut self, session: u32, outcome: Outcome);
+    /// Whether sessions that are under way at the end of the load come to their own end, within the plan's drain.
+    /// Otherwise only their requests do.
+    fn finishes(&self) -> bool {
+        false
+    }
 }
 
 /// What a session does next.
@@ -39,6 +44,8 @@ pub enum Next {
     Message(ProgramMessage),
     /// It waits for so long; from when the answer came.
     Think(Duration),
+    /// It has nothing to do, and asks again after so long; at the end of the load it is over.
+    Rest(Duration),
     /// It leaves the program, and goes on with the plan's next operation.
     End,
     /// Nothing more begins on this thread; what is under way is waited for.
@@ -47,7 +54,7 @@ pub enum Next {
     Failed(String),
 }
 
-/// A request of HTTP. The driver adds `Host`, `Content-Length` and the session's cookies.
+/// A request of HTTP. The driver adds `Host` where it has none, `Content-Length` and the session's cookies.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramRequest {
     /// Index into the plan's labels. One that is not there counts as the last label.
@@ -119,9 +126,10 @@ impl ProgramRequest {
         Some(format!("a program's request cannot be sent: it has the header {name:?}: {value:?}"))
     }
 
-    /// Whether it has a header of this name.
-    pub(crate) fn has_header(&self, name: &str) -> bool {
-        self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+    /// The value of its first header of this name.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let named = |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
+        self.headers.iter().find(named).map(|(_, value)| value.as_str())
     }
 }
 
@@ -141,8 +149,16 @@ pub enum AnswerCheck {
 /// An answer, as a program sees it.
 pub struct AnswerView<'a> {
     answer: &'a dyn Answer,
-    is_whole: bool,
-    service: Option<Duration>,
+    whole: Option<Whole>,
+}
+
+/// The times of a whole answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    /// From when its request was sent to its last byte.
+    pub service: Duration,
+    /// Where the time of its request went.
+    pub parts: RequestParts,
 }
 
 impl fmt::Debug for AnswerView<'_> {
@@ -179,12 +195,17 @@ impl AnswerView<'_> {
 
     /// Whether it is at its end; over an open stream parts of it come before.
     pub fn is_whole(&self) -> bool {
-        self.is_whole
+        self.whole.is_some()
     }
 
     /// From when its request was sent to its last byte; none for a part of an answer.
     pub fn service(&self) -> Option<Duration> {
-        self.service
+        self.whole.map(|whole| whole.service)
+    }
+
+    /// Where the time of its request went; none for a part of an answer.
+    pub fn parts(&self) -> Option<RequestParts> {
+        self.whole.map(|whole| whole.parts)
     }
 }
 
@@ -210,16 +231,15 @@ impl Programs {
     }
 }
 
-/// Has a program judge a whole answer that took so long to be served, or a part of one (no time); none where it waits for
-/// more.
+/// Has a program judge a whole answer, or a part of one (no times); none where it waits for more.
 pub(crate) fn judge(
     program: &mut dyn Program,
     session: usize,
-    (answer, service): (&dyn Answer, Option<Duration>),
+    (answer, whole): (&dyn Answer, Option<Whole>),
     scratch: &mut Scratch,
 ) -> Option<Result<(), Flaw>> {
-    let is_whole = service.is_some();
-    let words = match program.answered(session as u32, &AnswerView { answer, is_whole, service }) {
+    let is_whole = whole.is_some();
+    let words = match program.answered(session as u32, &AnswerView { answer, whole }) {
         AnswerCheck::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
         AnswerCheck::ByStatus | AnswerCheck::Good => return Some(Ok(())),
         AnswerCheck::More if !is_whole => return None,

@@ -284,8 +284,12 @@ const select = (value, path) => {
   return undefined;
 };
 
+// entries of an answer that is good and sets no cookie
+const PLAIN = 8;
+
 export class Response {
-  // raw: [status, head, body, duration, code, error, set-cookie]; without an error or cookies only the first four
+  // raw: [status, head, body, duration, blocked, connecting, TLS, receiving, code, error, set-cookie]; of a good answer
+  // without cookies only the first
   constructor(raw, asked, kind, cookies) {
     this._raw = raw;
     this._asked = asked;
@@ -295,8 +299,8 @@ export class Response {
     this._json = undefined;
     this.status = raw[0];
     this.url = asked[1];
-    this.error_code = raw.length > 4 ? raw[4] : 0;
-    this.error = raw.length > 4 ? raw[5] : "";
+    this.error_code = raw.length > PLAIN ? raw[8] : 0;
+    this.error = raw.length > PLAIN ? raw[9] : "";
   }
 
   get request() {
@@ -339,9 +343,10 @@ export class Response {
   }
 
   get timings() {
-    const duration = this._raw[3];
+    // sending is not measured apart: it is in waiting
+    const [, , , duration, blocked, connecting, tls_handshaking, receiving] = this._raw;
     return {
-      duration, blocked: 0, looking_up: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: duration, receiving: 0,
+      duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting: Math.max(0, duration - receiving), receiving,
     };
   }
 
@@ -480,6 +485,7 @@ function request(method, url, body, params, first) {
   let head = "";
   let hasType = false;
   let hasAgent = false;
+  let hasReferer = false;
   let ownCookies;
   const { headers } = given;
   if (headers) {
@@ -494,6 +500,7 @@ function request(method, url, body, params, first) {
       }
       if (lower === "content-type") hasType = true;
       if (lower === "user-agent") hasAgent = true;
+      if (lower === "referer") hasReferer = true;
       head += `${key}: ${value}\n`;
     }
   }
@@ -571,11 +578,11 @@ function request(method, url, body, params, first) {
     const raw = first ?? host.send(method, url, sent, lines, host.group, told);
     first = undefined;
     let cookies;
-    if (raw.length > 4 && raw[6] !== "") cookies = used.take(url, raw[6].split("\n"));
+    if (raw.length > PLAIN && raw[10] !== "") cookies = used.take(url, raw[10].split("\n"));
     const response = new Response(raw, [method, url, sent, lines], kind, cookies);
     if (raw[0] === 0) {
-      if (given.throw ?? setting.throw) throw new Error(raw[5]);
-      host.log("warning", `Request Failed: ${raw[5]}`);
+      if (given.throw ?? setting.throw) throw new Error(raw[9]);
+      host.log("warning", `Request Failed: ${raw[9]}`);
       return response;
     }
     if (raw[0] === 401 && isAsking) {
@@ -597,7 +604,11 @@ function request(method, url, body, params, first) {
     try {
       url = host.resolve(url, location);
     } catch (error) {
-      return new Response([0, "", new ArrayBuffer(0), 0, 1000, String(error.message), ""], [method, url, sent, lines], kind, undefined);
+      return new Response([0, "", new ArrayBuffer(0), 0, 0, 0, 0, 0, 1000, String(error.message), ""], [method, url, sent, lines], kind, undefined);
+    }
+    if (!hasReferer) {
+      head = head.replace(/^Referer: .*\n/gm, "");
+      if (!/^https:/i.test(from) || /^https:/i.test(url)) head += `Referer: ${from.split("#")[0]}\n`;
     }
     // what the script says of itself is for the host that it asked
     ownCookies = undefined;
@@ -623,7 +634,7 @@ export const get = (url, params) => {
   // nothing but the URL: as most requests are
   const { agent } = setting;
   const raw = host.send("GET", url, null, agent, host.group, null);
-  if (raw.length > 4 || isRedirect(raw[0])) return request("GET", url, null, NONE, raw);
+  if (raw.length > PLAIN || isRedirect(raw[0])) return request("GET", url, null, NONE, raw);
   return new Response(raw, ["GET", url, null, agent], "text", undefined);
 };
 const asked = (method, url, body, params) => request(method, url, body, params);

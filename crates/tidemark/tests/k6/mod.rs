@@ -247,7 +247,7 @@ export default () => {
 };");
     assert!(status == 0 && shown.contains("2 of 4 iterations"), "{shown}");
     // what is not measured is not held
-    let (status, shown) = run("export const options = { thresholds: { http_req_receiving: ['avg<1'] } };
+    let (status, shown) = run("export const options = { thresholds: { http_req_sending: ['avg<1'] } };
 export default () => { http.get(`${base}/`); };");
     assert!(status == 3 && shown.contains("undecided"), "{shown}");
     // iterations that nobody had time for
@@ -273,9 +273,48 @@ export default () => { const res = http.get(__ITER ? 'nonsense' : `${base}/`); c
         "{shown}"
     );
     // options that are not read are named
-    let (_, shown) = run("export const options = { iterations: 1, rps: 5 };
+    let (_, shown) = run("export const options = { iterations: 1, noVUConnectionReuse: true };
 export default () => { http.get(`${base}/`); };");
-    assert!(shown.contains("ignored: options.rps"), "{shown}");
+    assert!(shown.contains("ignored: options.noVUConnectionReuse"), "{shown}");
+}
+
+#[test]
+fn options_of_all_requests_and_iterations_hold() {
+    let server = Recorder::start();
+    let imports = "import http from 'k6/http'; import { sleep } from 'k6'; const base = __ENV.BASE;\n";
+    let run = |text: &str| {
+        server.forget();
+        let output = server.run_text(&format!("{imports}{text}"));
+        assert_eq!(code(&output), 0, "{text}: {}{}", stdout(&output), stderr(&output));
+        let requests = server.requests();
+        move |path: &str| requests.lines().filter(|line| line.contains(path)).count()
+    };
+    // iterations that are under way at the end come to theirs
+    let text = |more: &str| {
+        format!(
+            "export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 2, duration: '300ms', {more} }} }} }};
+export default () => {{ http.get(`${{base}}/first`); sleep(0.8); http.get(`${{base}}/last`); }};"
+        )
+    };
+    let count = run(&text(""));
+    assert_eq!((count("/first"), count("/last")), (2, 2));
+    let count = run(&text("gracefulStop: '0s'"));
+    assert_eq!((count("/first"), count("/last")), (2, 0));
+    // rates that are no higher than they may be
+    let count = run(
+        "export const options = { vus: 3, iterations: 12, rps: 20, thresholds: { http_reqs: ['rate<23'] } };
+export default () => { http.get(`${base}/one`); };",
+    );
+    assert_eq!(count("/one"), 12);
+    let count = run("export const options = { iterations: 4, minIterationDuration: '200ms', thresholds: {
+    iterations: ['rate<6.7'], iteration_duration: ['min<150'] } };
+export default () => { http.get(`${base}/one`); };");
+    assert_eq!(count("/one"), 4);
+    // each request has a connection, whose making is in its parts
+    let count = run("export const options = { iterations: 5, noConnectionReuse: true, thresholds: {
+    http_req_connecting: ['min>0'], http_req_blocked: ['min>0'], http_req_receiving: ['max<1000'] } };
+export default () => { http.get(`${base}/one`); };");
+    assert_eq!(count("/one"), 5);
 }
 
 #[test]

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = open(sys.argv[1], "a", buffering=1)
 # what says something of the script, and nothing of who runs it
-HEADERS = {"content-type", "cookie", "authorization", "accept", "content-encoding", "x-token", "x-sign", "x-name", "x-data"}
+HEADERS = {"content-type", "cookie", "authorization", "accept", "content-encoding", "x-token", "x-sign", "x-name", "x-data", "referer"}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -38,6 +38,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         shown = body.decode("utf-8", "backslashreplace")
         kept = {name.lower(): value for name, value in self.headers.items() if name.lower() in HEADERS}
+        host = self.headers.get("Host", "")
+        if host != f"127.0.0.1:{SERVER.server_address[1]}":
+            kept["host"] = host.split(":")[0]
         boundary = re.search(r"boundary=(\S+)", kept.get("content-type", ""))
         if boundary:
             shown = shown.replace(boundary.group(1), "BOUNDARY")

@@ -418,11 +418,20 @@ impl Request {
         let begin = out.len();
         let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
         [&request.method, " ", &self.below, &request.path].into_iter().for_each(&mut put);
-        out.extend_from_slice(self.head.as_literal().unwrap_or_default());
+        let head = self.head.as_literal().unwrap_or_default();
+        // the host that the program names stands in place of the server's, which is the first line
+        let own_host = request.header("host").and(memchr::memmem::find(head, b"\r\nHost: "));
+        match own_host.and_then(|at| Some((at + 2, memchr::memmem::find(&head[at + 2..], b"\r\n")? + 2))) {
+            Some((at, length)) => {
+                out.extend_from_slice(&head[..at]);
+                out.extend_from_slice(&head[at + length..]);
+            }
+            None => out.extend_from_slice(head),
+        }
         for (name, value) in &request.headers {
             [name, ": ", value, "\r\n"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
         }
-        if !jar.is_empty() && !request.without_cookies && !request.has_header("cookie") {
+        if !jar.is_empty() && !request.without_cookies && request.header("cookie").is_none() {
             let target = target(out, begin, self.server_bytes);
             append_cookies(out, target, jar, now_s);
         }

@@ -80,14 +80,17 @@ impl Frame {
         }
         let path = path_and_query(format!("{}{}", self.base_path, made.path).as_bytes())?;
         let method = Method::from_bytes(made.method.as_bytes()).map_err(|_| unsendable("its method"))?;
-        let mut request = begin(method, &self.scheme, &self.authority, path)?;
+        let own_host = made.header("host").map(Authority::try_from).transpose();
+        let authority = own_host.map_err(|_| unsendable("its host"))?;
+        let authority = authority.as_ref().unwrap_or(&self.authority);
+        let mut request = begin(method, &self.scheme, authority, path)?;
         let headers = request.headers_mut();
-        for (name, value) in &made.headers {
+        for (name, value) in made.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
             let name =
                 HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
             headers.append(name, header_value(value.as_bytes())?);
         }
-        if !made.without_cookies && !made.has_header("cookie") {
+        if !made.without_cookies && made.header("cookie").is_none() {
             append_cookies(&mut request, (jar, now_s), scratch)?;
         }
         let body = made.body.as_ref().map(|body| Bytes::copy_from_slice(body));
