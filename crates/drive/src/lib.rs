@@ -84,7 +84,8 @@
 //!   is over once *sent*. What each protocol says is `transport::Transport`; what one may say beside it has a trait of
 //!   its own. `protocols` is the list; a protocol's file knows no other protocol.
 //! - **A session's requests may come from code** (`program`): a plan's operation hands over to it. Those requests go as all
-//!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it.
+//!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it. A program may have several
+//!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it.
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
 //!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
 //!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
@@ -150,6 +151,7 @@ pub use protocols::redis::Redis;
 pub use protocols::rpc::Rpc;
 pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
+pub use session::branches::{MOST_BRANCHES, MOST_BRANCHES_OF_THREAD};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
 pub use session::program::{
     AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arrivals;
+pub(crate) mod branches;
 pub(crate) mod content;
 pub(crate) mod cookies;
 pub(crate) mod failure;
@@ -24,6 +25,7 @@ use tidemark_scenario::{Context, Shared, Slot};
 
 use crate::session::answer::Scratch;
 use crate::session::arrivals::Origin;
+use crate::session::branches::Branching;
 use crate::session::groups::Groups;
 use crate::session::held_rows::HeldRows;
 use crate::session::held_values::HeldValues;
@@ -72,6 +74,8 @@ pub(crate) enum SessionState {
     Granted,
     /// Its connection may not be tried again yet.
     BackingOff,
+    /// Its program waits for what comes of its branches.
+    Awaiting,
     /// Its connection is being made.
     Connecting,
     /// Its request is sent, or being sent.
@@ -81,7 +85,8 @@ pub(crate) enum SessionState {
 impl SessionState {
     /// Whether a request is due and not ended.
     pub fn is_due(self) -> bool {
-        !matches!(self, SessionState::Free | SessionState::Parked | SessionState::Thinking)
+        use SessionState::{Awaiting, Free, Parked, Thinking};
+        !matches!(self, Free | Parked | Thinking | Awaiting)
     }
 }
 
@@ -168,6 +173,8 @@ pub(crate) struct Cold {
     pub queued_ns: u64,
     /// Whether a program says what it does.
     is_in_program: bool,
+    /// What it has to do with branches.
+    branching: Option<Box<Branching>>,
     /// Its request, where a program has made it.
     pub of_program: Option<Box<Outgoing>>,
 }
@@ -237,6 +244,7 @@ impl Session {
         if let Some(cold) = self.cold_mut() {
             cold.groups.clear();
             cold.is_in_program = false;
+            cold.branching = None;
             if !(keep_cookies && kind.keep_cookies) {
                 cold.jars.iter_mut().for_each(Jar::clear);
             }
@@ -356,10 +364,10 @@ impl Session {
         self.target = target;
     }
 
-    /// The cookies that its request's target is sent.
+    /// The cookies that a target is sent.
     #[inline]
-    pub fn jar(&self) -> &Jar {
-        self.cold().and_then(|cold| cold.jars.get(self.target())).unwrap_or(&NO_COOKIES)
+    pub fn jar(&self, target: usize) -> &Jar {
+        self.cold().and_then(|cold| cold.jars.get(target)).unwrap_or(&NO_COOKIES)
     }
 
     /// A request falls due, and the driver has turned to it.
@@ -428,6 +436,32 @@ impl Session {
     #[inline]
     pub fn is_in_program(&self) -> bool {
         self.cold().is_some_and(|cold| cold.is_in_program)
+    }
+
+    /// What it has to do with branches, if anything.
+    pub fn branching(&self) -> Option<&Branching> {
+        self.cold().and_then(|cold| cold.branching.as_deref())
+    }
+
+    /// The same, to be changed.
+    pub fn branching_mut(&mut self) -> Option<&mut Branching> {
+        self.cold_mut().and_then(|cold| cold.branching.as_deref_mut())
+    }
+
+    /// The same, to be filled.
+    pub fn branching_or_new(&mut self) -> &mut Branching {
+        self.cold_or_new().branching.get_or_insert_default()
+    }
+
+    /// Index of the operation that comes next.
+    pub fn place(&self) -> u32 {
+        self.next_op
+    }
+
+    /// It is in the program of this operation.
+    pub fn go_within_program(&mut self, op: u32) {
+        self.next_op = op;
+        self.cold_or_new().is_in_program = true;
     }
 
     /// The program has nothing more to do; whether it had.

@@ -180,7 +180,7 @@ impl Thread<'_> {
                     }
                 }
                 Turn::Program { begins } => {
-                    match self.ask_program(s, begins) {
+                    match self.ask_program(s, begins, now_ns) {
                         Asked::Placed(placed) => {
                             if !self.settle(s, placed, now_ns) {
                                 return;
@@ -197,7 +197,13 @@ impl Thread<'_> {
                                 return;
                             }
                         }
-                        Asked::End => self.leave_program(s),
+                        Asked::Goes => {}
+                        Asked::Awaits => return,
+                        Asked::End if self.flow.owner(s) != s => self.flow.sessions[s].finish(),
+                        Asked::End => {
+                            self.cut_branches(s, now_ns);
+                            self.leave_program(s);
+                        }
                         Asked::Stopped => {
                             self.leave_program(s);
                             self.flow.sessions[s].finish();
@@ -263,7 +269,8 @@ impl Thread<'_> {
         session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(timeout_ns);
         let due_ns = session.due_ns;
-        if let Some(groups) = session.groups() {
+        let owner = self.flow.owner(s);
+        if let Some(groups) = self.flow.sessions[owner].groups() {
             self.recorder.groups_begun(groups.fall_due(due_ns));
         }
         self.recorder.offered(self.prepared[usize::from(request)].label, due_ns);
@@ -391,7 +398,8 @@ impl Thread<'_> {
             self.withdraw(s, was_entered);
             return Placed::failed(failure);
         }
-        let session = &mut self.flow.sessions[s];
+        let session = &self.flow.sessions[s];
+        let jar = self.flow.sessions[self.flow.owner(s)].jar(session.target());
         let mut environment = Environment {
             shared: self.shared,
             random: &mut self.random,
@@ -399,9 +407,10 @@ impl Thread<'_> {
         };
         let mut cx = environment.context(&session.slots);
         let written = match session.of_program() {
-            None => self.transport.write(c, session.sends.into(), &mut cx, session.jar()),
-            Some(made) => self.transport.write_made(c, made, session.jar(), cx.epoch_ms / 1_000),
+            None => self.transport.write(c, session.sends.into(), &mut cx, jar),
+            Some(made) => self.transport.write_made(c, made, jar, cx.epoch_ms / 1_000),
         };
+        let session = &mut self.flow.sessions[s];
         if let Err(failure) = written {
             self.withdraw(s, was_entered);
             return Placed::failed(failure);
@@ -495,7 +504,7 @@ impl Thread<'_> {
 
     /// Whether the session goes on at once.
     #[inline(always)]
-    fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
+    pub fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         if let Placed::UnderWay = placed {
             self.flow.sessions[s].requested = true;
             return false;
@@ -524,10 +533,17 @@ impl Thread<'_> {
                 let label = self.prepared[usize::from(session.request)].label;
                 self.recorder.unconnected(Some(label), session.due_ns);
                 self.recorder.dropped(label, session.due_ns);
-                if let Some(groups) = self.flow.sessions[s].groups() {
+                let owner = self.flow.owner(s);
+                if let Some(groups) = self.flow.sessions[owner].groups() {
                     groups.cut_off(now_ns);
                 }
                 self.timers.clear(s, Alarm::Timeout);
+                if owner != s
+                    && let Some(program) = &mut self.program
+                {
+                    // a branch is over without a word otherwise
+                    program.failed(s as u32, Outcome::Unfinished);
+                }
                 self.end_session(s, now_ns)
             }
         }
@@ -536,6 +552,9 @@ impl Thread<'_> {
     /// Ends a session; true if its user begins the next one at once.
     #[inline(always)]
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
+        if self.flow.branches.any() && self.ends_otherwise(s, now_ns) {
+            return false;
+        }
         if self.flow.sessions[s].is_in_program() {
             self.leave_program(s);
         }
@@ -586,8 +605,10 @@ impl Thread<'_> {
     /// Goes on with a session that was given its connection.
     pub fn go_granted(&mut self, s: usize) {
         let now_ns = self.clock.now_ns();
-        debug_assert_eq!(self.flow.sessions[s].state, SessionState::Granted);
-        self.go_on(s, now_ns);
+        // a branch may have been cut off since
+        if self.flow.sessions[s].state == SessionState::Granted {
+            self.go_on(s, now_ns);
+        }
     }
 
     /// Gets the request that is due on its way, and the session on if that fails.
@@ -609,6 +630,7 @@ impl Thread<'_> {
                 self.run_session(s, now_ns);
             }
             SessionState::Thinking => self.run_session(s, now_ns),
+            SessionState::Awaiting => self.awaited(s, now_ns),
             SessionState::BackingOff => {
                 self.flow.sessions[s].held_until(now_ns);
                 self.go_on(s, now_ns);
@@ -649,9 +671,11 @@ impl Thread<'_> {
                 self.drop_connection(s, now_ns);
                 failure
             }
-            SessionState::Free | SessionState::Parked | SessionState::Thinking | SessionState::Granted => {
-                return;
-            }
+            SessionState::Free
+            | SessionState::Parked
+            | SessionState::Thinking
+            | SessionState::Awaiting
+            | SessionState::Granted => return,
         };
         self.fail(s, failure, now_ns);
         self.run_session(s, now_ns);

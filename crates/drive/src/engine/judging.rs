@@ -393,10 +393,12 @@ impl Thread<'_> {
         {
             self.recorder.came_to_nothing(outcome, &times);
         }
-        if let Some(groups) = session.groups() {
+        let connecting = session.connecting();
+        let owner = self.flow.owner(s);
+        if let Some(groups) = self.flow.sessions[owner].groups() {
             groups.ended(outcome, &times);
         }
-        let connecting = session.connecting();
+        let session = &mut self.flow.sessions[s];
         if let Some(witness) = &mut self.witness {
             let variables =
                 Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };

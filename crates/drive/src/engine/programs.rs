@@ -12,7 +12,7 @@ use crate::error::DriveError;
 use crate::protocols::Protocol;
 use crate::protocols::target::Target;
 use crate::session::failure::Failure;
-use crate::session::program::{Next, Outgoing, Programs};
+use crate::session::program::{Next, Outgoing, ProgramRequest, Programs};
 
 /// Whether sessions of a kind ask a program.
 pub(crate) fn has_program(kind: &SessionKind) -> bool {
@@ -57,6 +57,10 @@ pub(crate) enum Asked {
     Think(u64),
     /// A pause, microseconds, that is over with the load.
     Rest(u64),
+    /// Nothing that takes time: it is asked again.
+    Goes,
+    /// It waits for its branches.
+    Awaits,
     /// Nothing more.
     End,
     /// Nothing more, of any session of this thread.
@@ -65,7 +69,10 @@ pub(crate) enum Asked {
 
 impl Thread<'_> {
     /// Asks the program what a session does next, and gets its request on its way.
-    pub fn ask_program(&mut self, s: usize, begins: bool) -> Asked {
+    pub fn ask_program(&mut self, s: usize, begins: bool, now_ns: u64) -> Asked {
+        if self.flow.branches.any() {
+            self.tell_parent(s);
+        }
         let Some(program) = &mut self.program else { return Asked::End };
         let session = &self.flow.sessions[s];
         if begins {
@@ -74,14 +81,7 @@ impl Thread<'_> {
         }
         match program.next(s as u32, Duration::from_nanos(self.clock.now_ns())) {
             Next::Request(request) => {
-                let target = usize::from(request.target);
-                let flaw = match target < self.origins.len() {
-                    true => request.flaw(),
-                    false => Some(format!("a program's request goes to target {target}, which there is not")),
-                };
-                if flaw.is_none() {
-                    self.flow.sessions[s].turn_to(request.target);
-                }
+                let flaw = self.turn_to_made(s, &request);
                 let counted = (request.label, request.timeout);
                 Asked::Placed(self.place_of_program(s, counted, Outgoing::Request(request), flaw))
             }
@@ -91,22 +91,24 @@ impl Thread<'_> {
             }
             Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
             Next::Rest(time) => Asked::Rest(nanoseconds(time) / 1_000),
+            Next::Branch(request) => {
+                self.branch(s, request, now_ns);
+                Asked::Goes
+            }
+            Next::Await(time) => self.await_branches(s, time),
             Next::End => Asked::End,
             Next::Stop => {
                 self.flow.is_stopped = true;
                 Asked::Stopped
             }
-            Next::Failed(reason) => {
-                self.flow.program_failed.get_or_insert(reason);
-                self.control.abort();
-                Asked::Stopped
-            }
+            Next::Failed(reason) => self.cannot_go_on(reason),
         }
     }
 
     /// A session's program has nothing more to do for it.
     pub fn leave_program(&mut self, s: usize) {
-        if self.flow.sessions[s].leave_program() {
+        // a branch is counted with its session
+        if self.flow.sessions[s].leave_program() && self.flow.owner(s) == s {
             self.flow.in_program -= 1;
         }
     }
@@ -122,7 +124,33 @@ impl Thread<'_> {
         self.flow.in_program > 0 && self.program.as_ref().is_some_and(|program| program.finishes())
     }
 
-    fn place_of_program(
+    /// The drive ends, for this reason.
+    pub fn cannot_go_on(&mut self, reason: String) -> Asked {
+        self.flow.program_failed.get_or_insert(reason);
+        self.control.abort();
+        Asked::Stopped
+    }
+
+    /// Turns a session to where its program's request goes; in words why that cannot be sent, if so.
+    pub fn turn_to_made(&mut self, s: usize, request: &ProgramRequest) -> Option<String> {
+        let target = usize::from(request.target);
+        if target >= self.origins.len() {
+            return Some(format!("a program's request goes to target {target}, which there is not"));
+        }
+        let flaw = request.flaw();
+        if flaw.is_none() {
+            self.flow.sessions[s].turn_to(request.target);
+        }
+        flaw
+    }
+
+    /// As what a program's request with this label of the plan is counted.
+    pub fn prepared_of(&self, label: u16) -> usize {
+        // behind the plan's own are those of programs, one for each label
+        self.prepared.len() - self.flow.labels + usize::from(label).min(self.flow.labels - 1)
+    }
+
+    pub fn place_of_program(
         &mut self,
         s: usize,
         (label, timeout): (u16, Duration),
@@ -130,9 +158,7 @@ impl Thread<'_> {
         flaw: Option<String>,
     ) -> Placed {
         let now_ns = self.clock.now_ns();
-        // behind the plan's own are those of programs, one for each label
-        let label = usize::from(label).min(self.flow.labels - 1);
-        let index = self.prepared.len() - self.flow.labels + label;
+        let index = self.prepared_of(label);
         self.fall_due(s, index as u16, nanoseconds(timeout), now_ns);
         self.flow.sessions[s].cold_or_new().of_program = Some(outgoing.into());
         match flaw {

@@ -16,8 +16,10 @@ impl Thread<'_> {
 
     fn take_cookies(&mut self, s: usize, c: usize, now_ns: u64) {
         let answer = self.transport.answer(c);
-        let session = &mut self.flow.sessions[s];
+        let session = &self.flow.sessions[s];
         let (from, prepared) = (session.target(), &self.prepared[usize::from(session.sends)]);
+        let owner = self.flow.owner(s);
+        let session = &mut self.flow.sessions[owner];
         let (sites, clock) = (&self.sites[..], &self.clock);
         let (counts, witness) = (&mut self.flow.cookies, &mut self.witness);
         answer.each_set_cookie(&mut |value| {

@@ -27,6 +27,7 @@ use crate::observation::witness::Witness;
 use crate::protocols::transport::{Counts, Event, Transport};
 use crate::session::answer::Scratch;
 use crate::session::arrivals::{Arrival, Due, Origin, Schedule};
+use crate::session::branches::BranchNumbers;
 use crate::session::cookies::{CookieCounts, Site};
 use crate::session::program::Program;
 use crate::session::{Session, SessionState, Weights};
@@ -163,6 +164,10 @@ pub(crate) struct Flow {
     pub sessions: Vec<Session>,
     /// Numbers of those that are nobody's.
     pub free: Vec<u32>,
+    /// Numbers of branches.
+    pub branches: BranchNumbers,
+    /// Requests of branches that were cut off by their session's end.
+    pub cut_off: u64,
     /// Those that wait for a connection.
     pub queue: Queue,
     /// Variables whose values no example may show.
@@ -248,7 +253,7 @@ impl Thread<'_> {
                 break;
             }
         }
-        end.counters[Counter::Unfinished] = self.recorder.outstanding();
+        end.counters[Counter::Unfinished] = self.recorder.outstanding() + self.flow.cut_off;
         self.cut_off(self.clock.now_ns());
         // However it ended: sessions that were under way hold nothing any more.
         for session in &mut self.flow.sessions {
@@ -340,12 +345,17 @@ impl Thread<'_> {
 
     /// As many sessions as the plan allows have begun, and ended.
     fn is_used_up(&self) -> bool {
-        self.schedule.is_used_up() && self.flow.free.len() == self.flow.sessions.len()
+        self.schedule.is_used_up() && self.are_all_free()
+    }
+
+    /// No session is under way; branches end with theirs.
+    fn are_all_free(&self) -> bool {
+        self.flow.free.len() == self.flow.sessions.len() - self.flow.branches.made()
     }
 
     /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
-        let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
+        let over = self.schedule.is_over() && self.are_all_free();
         let is_logged = self.witness.as_ref().is_some_and(|witness| witness.logs());
         over || (!is_logged && self.recorder.first_failure().is_some())
     }
@@ -414,7 +424,7 @@ impl Thread<'_> {
     fn arrive(&mut self, arrival: Arrival, now_ns: u64) {
         let session = match self.flow.free.pop() {
             Some(session) => session as usize,
-            None if self.flow.sessions.len() < self.most_sessions() => {
+            None if self.flow.sessions.len() - self.flow.branches.made() < self.most_sessions() => {
                 self.flow.sessions.push(Session::default());
                 self.flow.sessions.len() - 1
             }

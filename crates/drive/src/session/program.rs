@@ -33,6 +33,12 @@ pub trait Program {
     fn finishes(&self) -> bool {
         false
     }
+    /// A session's [`Next::Branch`] is begun under this number, which is no other session's; what comes of its request is
+    /// told of that. None: as many branches as may be are under way ([`MOST_BRANCHES`](crate::MOST_BRANCHES) of the session,
+    /// [`MOST_BRANCHES_OF_THREAD`](crate::MOST_BRANCHES_OF_THREAD) of all), and the request is counted as dropped.
+    fn branched(&mut self, session: u32, branch: Option<u32>) {
+        let _ = (session, branch);
+    }
 }
 
 /// What a session does next.
@@ -46,6 +52,16 @@ pub enum Next {
     Think(Duration),
     /// It has nothing to do, and asks again after so long; at the end of the load it is over.
     Rest(Duration),
+    /// It makes a request beside what else it does, on a branch: a session of its own with this request, due as the
+    /// session's own would be. It is told by [`Program::branched`], and the session is asked again at once.
+    ///
+    /// A branch is then a session as any other, but that no load counts it: it is asked what comes next once its request is
+    /// over, until [`Next::End`]. Cookies and groups are those of the session. When that leaves the program, its branches
+    /// end: their requests that are under way are cut off.
+    Branch(ProgramRequest),
+    /// It waits until something has come of one of its branches since it last waited (an answer, a failure, its end), or
+    /// for so long; from when it was due.
+    Await(Option<Duration>),
     /// It leaves the program, and goes on with the plan's next operation.
     End,
     /// Nothing more begins on this thread; what is under way is waited for.

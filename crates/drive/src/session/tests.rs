@@ -71,16 +71,16 @@ fn connections_and_cookies_are_those_of_the_target() {
     assert!(session.elsewhere().is_empty(), "of one target nothing is kept apart");
     session.turn_to(2);
     assert_eq!((session.connection, session.target()), (None, 2));
-    assert!(session.jar().is_empty(), "another target's cookies");
+    assert!(session.jar(session.target()).is_empty(), "another target's cookies");
     session.connection = Some(8);
     session.turn_to(0);
     assert_eq!(session.connection, Some(3));
-    assert!(!session.jar().is_empty());
+    assert!(!session.jar(session.target()).is_empty());
     session.turn_to(2);
     assert_eq!((session.connection, session.elsewhere()), (Some(8), &mut [Some(3), None, None][..]));
     begin(&mut session, &kind(vec![Op::End]), 1);
     session.turn_to(0);
-    assert!(session.jar().is_empty());
+    assert!(session.jar(session.target()).is_empty());
 }
 
 /// Thousands of users make their requests in turn.
@@ -93,7 +93,7 @@ fn what_every_request_looks_at_of_a_user_is_in_two_cache_lines() {
 fn what_few_requests_look_at_is_left_alone_once_there_is_nothing_of_it() {
     let mut session = Session::default();
     session.fall_due(0, 10);
-    assert!(session.cold().is_none() && session.jar().is_empty());
+    assert!(session.cold().is_none() && session.jar(session.target()).is_empty());
     session.cold_or_new().connecting = Some(Connecting::default());
     assert_eq!(session.connecting(), Some(Connecting::default()));
     session.cold_or_new().entered = Some(7);
