@@ -439,3 +439,87 @@ fn a_message_without_a_stream_fails() {
         ask(of_program(&["all"], 1), options(server.address, 1), vec![open], AnswerCheck::Good);
     assert_eq!((sum.outcome(Outcome::Protocol), failures.len()), (1, 1), "{:?}", sum.examples());
 }
+
+/// Asks, thinks past the load's end, and asks again; others of its thread have nothing to do.
+struct Finishing {
+    finishes: bool,
+    asked: HashMap<u32, usize>,
+}
+
+impl Program for Finishing {
+    fn begin(&mut self, session: u32, _: usize) {
+        self.asked.insert(session, 0);
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        if session > 1 {
+            return Next::Rest(Duration::from_millis(20));
+        }
+        let asked = self.asked.get_mut(&session).unwrap();
+        *asked += 1;
+        match asked {
+            1 => Next::Request(request(0, "GET", "/first")),
+            2 => Next::Think(Duration::from_millis(600)),
+            3 => Next::Request(request(1, "GET", "/last")),
+            _ => Next::End,
+        }
+    }
+
+    fn answered(&mut self, _: u32, answer: &AnswerView<'_>) -> AnswerCheck {
+        let (parts, service) = (answer.parts().unwrap(), answer.service().unwrap());
+        let sum_us = u128::from(parts.first_byte_us + parts.transfer_us);
+        assert!(sum_us.abs_diff(service.as_micros()) <= 2, "{parts:?} {service:?}");
+        AnswerCheck::ByStatus
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        panic!("{outcome:?}");
+    }
+
+    fn finishes(&self) -> bool {
+        self.finishes
+    }
+}
+
+#[test]
+fn what_a_program_has_begun_at_the_end_of_the_load_it_finishes_if_it_says_so() {
+    let server = Server::plain(Duration::ZERO);
+    for (finishes, drain_ms, last) in [(true, 30_000, 2), (false, 30_000, 0), (true, 50, 0)] {
+        let mut plan = of_program(&["first", "last"], 1);
+        plan.limits.sessions = None;
+        plan.load.phases[0].duration = Duration::from_millis(200);
+        plan.load.model = LoadModel::Closed;
+        (plan.load.phases[0].from, plan.load.phases[0].to) = (4.0, 4.0);
+        plan.limits.drain = Duration::from_millis(drain_ms);
+        let programs = Programs::new(move |_| Box::new(Finishing { finishes, asked: HashMap::new() }));
+        let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
+        let begun = std::time::Instant::now();
+        let sum = finish(begin(plan, options));
+        let count = |of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Ok));
+        assert_eq!((count(0), count(1), sum.ended()), (2, last, 2 + last), "{finishes} {drain_ms}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "who rests is not waited for");
+    }
+}
+
+#[test]
+fn a_host_of_the_programs_own_stands_in_place_of_the_servers() {
+    let hosts = Arc::new(Mutex::new(Vec::new()));
+    let seen = hosts.clone();
+    let server = Server::start(move |request, stream| {
+        let lines = request.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("host:"));
+        seen.lock().unwrap().push(lines.map(str::to_owned).collect::<Vec<_>>());
+        answer(stream, "200 OK", "", "")
+    });
+    let headers = vec![("x-a".to_owned(), "1".to_owned()), ("host".to_owned(), "shop.test".to_owned())];
+    let own = ProgramRequest { headers, ..request(0, "GET", "/") };
+    let (sum, _) = ask(
+        of_program(&["all"], 1),
+        options(server.address, 1),
+        vec![own, request(0, "GET", "/")],
+        AnswerCheck::ByStatus,
+    );
+    assert_eq!(sum.count(|_, outcome, _| outcome == Outcome::Ok), 2, "{:?}", sum.examples());
+    let hosts = hosts.lock().unwrap();
+    assert_eq!(hosts[0], ["host: shop.test"]);
+    assert!(hosts[1].len() == 1 && hosts[1][0].starts_with("Host: "), "{hosts:?}");
+}

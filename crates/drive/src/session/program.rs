@@ -287,6 +287,7 @@ mod tests {
             (request("GET", "/", &[("x y", "")]), "header"),
             (request("GET", "/", &[("x", "a\r\nb: c")]), "header"),
             (request("GET", "/", &[("content-Length", "3")]), "header"),
+            (request("GET", "/", &[("Upgrade", "x")]), "header"),
         ] {
             assert!(request.flaw().is_some_and(|words| words.contains(what)), "{request:?}");
         }
