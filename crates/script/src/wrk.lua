@@ -82,11 +82,22 @@ function any_case.__index(headers, name)
    end
 end
 
+-- Names and values of the last head, in turn: most heads are the same for a second.
+local last, fields = nil, {}
+
 -- Hands an answer to the script. `head` has a line `name:value` for each header.
 function host.respond(status, head, body, is_small)
+   if head ~= last then
+      last, fields = head, {}
+      for name, value in head:gmatch("([^:]*):([^\n]*)\n") do
+         fields[#fields + 1] = name
+         fields[#fields + 1] = value
+      end
+   end
+   -- a table of its own for each answer, as the script may change it
    local headers = {}
-   for name, value in head:gmatch("([^:]*):([^\n]*)\n") do
-      headers[name] = value
+   for index = 1, #fields, 2 do
+      headers[fields[index]] = fields[index + 1]
    end
    if is_small then
       setmetatable(headers, any_case)

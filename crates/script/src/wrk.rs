@@ -221,6 +221,8 @@ impl Wrk {
                 waiting: Vec::new(),
                 sessions: Vec::new(),
                 head: Vec::new(),
+                last_head: LastText::default(),
+                last_body: LastText::default(),
                 error: None,
                 base_path: self.place.base_path.clone(),
                 as_written: self.place.as_written,
@@ -341,11 +343,29 @@ struct WrkProgram {
     sessions: Vec<Doing>,
     /// Room for the headers of an answer.
     head: Vec<u8>,
+    last_head: LastText,
+    last_body: LastText,
     /// The script's error, which ends the run.
     error: Option<ScriptError>,
     base_path: String,
     as_written: bool,
     target: u16,
+}
+
+/// The text that a state was given last: one that comes again is not made again.
+#[derive(Default)]
+struct LastText(Option<mlua::String>);
+
+impl LastText {
+    fn of(&mut self, lua: &Lua, bytes: &[u8]) -> mlua::Result<&mlua::String> {
+        let is_last = self.0.as_ref().is_some_and(|last| *last.as_bytes() == *bytes);
+        let kept = self.0.take().filter(|_| is_last);
+        let text = match kept {
+            Some(last) => last,
+            None => lua.create_string(bytes)?,
+        };
+        Ok(self.0.insert(text))
+    }
 }
 
 impl WrkProgram {
@@ -420,7 +440,8 @@ impl WrkProgram {
                 head.extend_from_slice(part);
             }
         });
-        let (head, body) = (self.lua.create_string(&*head)?, self.lua.create_string(answer.body())?);
+        let head = self.last_head.of(&self.lua, head)?;
+        let body = self.last_body.of(&self.lua, answer.body())?;
         respond.call((answer.status(), head, body, !self.as_written))
     }
 
