@@ -13,6 +13,7 @@
 mod bytes;
 mod commonjs;
 mod compiled;
+mod events;
 mod host;
 mod html;
 mod metrics;
@@ -21,6 +22,7 @@ mod once;
 mod options;
 mod program;
 mod rehearsal;
+mod requests;
 mod scenario;
 mod script;
 mod summary;

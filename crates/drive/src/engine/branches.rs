@@ -12,6 +12,7 @@ use crate::engine::timers::Alarm;
 use crate::session::arrivals::Origin;
 use crate::session::branches::{Branching, MOST_BRANCHES};
 use crate::session::program::{Outgoing, ProgramRequest};
+use crate::session::times::Times;
 use crate::session::{Session, SessionState};
 
 /// No time at all.
@@ -22,6 +23,13 @@ impl Flow {
     #[inline]
     pub fn owner(&self, s: usize) -> usize {
         if self.branches.any() { self.parent(s).unwrap_or(s) } else { s }
+    }
+
+    /// From when on a user's time with a request is not counted as lost yet: one that waits for several at once loses it once.
+    pub fn not_counted_lost(&mut self, owner: usize, times: &Times) -> u64 {
+        let Some(branching) = self.sessions[owner].branching_mut() else { return times.due_ns };
+        let counted_ns = branching.lost_ns.max(times.end_ns);
+        times.due_ns.max(std::mem::replace(&mut branching.lost_ns, counted_ns)).min(times.end_ns)
     }
 
     fn parent(&self, s: usize) -> Option<usize> {

@@ -16,6 +16,8 @@ pub(crate) struct Branching {
     pub news_ns: Option<u64>,
     /// Until when it waits for that.
     pub until_ns: u64,
+    /// Up to when its user's time has been counted as lost.
+    pub lost_ns: u64,
 }
 
 /// The branches of a thread. Their numbers are never those of other sessions.

@@ -78,7 +78,13 @@ fn each_script_sends_what_k6_sends() {
         let script = recorded.with_extension("js");
         let script = if script.exists() { script } else { recorded.with_extension("ts") };
         let output = server.run(&script, &["-t", "1"]);
-        let sent = server.requests();
+        let mut sent = server.requests();
+        if ["parallel.requests", "rejected.requests"].iter().any(|name| recorded.ends_with(name)) {
+            // what is under way at once has no order
+            let mut lines: Vec<&str> = sent.split_inclusive('\n').collect();
+            lines.sort_unstable();
+            sent = lines.concat();
+        }
         let wanted = fs::read_to_string(&recorded).unwrap();
         assert_eq!(sent, wanted, "{}: {}{}", script.display(), stdout(&output), stderr(&output));
         assert!([0, 1].contains(&code(&output)), "{}: {}", script.display(), stdout(&output));
