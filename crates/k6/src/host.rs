@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
 use rquickjs::{
-    ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime,
-    Module, Object, Result, Runtime, Value,
+    ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module,
+    Object, Result, Runtime, Value,
 };
 
 use crate::bytes;

@@ -57,7 +57,9 @@ use crate::script::Script;
 use crate::vu::Vu;
 
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
-const KNOWN_OPTIONS: [&str; 30] = [
+const KNOWN_OPTIONS: [&str; 32] = [
+    "batch",
+    "batchPerHost",
     "cloud",
     "discardResponseBodies",
     "duration",

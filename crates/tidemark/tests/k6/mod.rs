@@ -404,3 +404,31 @@ fn mistakes_are_refused_before_anything_is_sent() {
     }
     assert_eq!(server.requests(), "");
 }
+
+/// `setup` and `--once` have several requests under way, too.
+#[test]
+fn several_requests_are_under_way_wherever_a_script_runs() {
+    let server = Recorder::start();
+    let text = "import http from 'k6/http';
+export const options = { iterations: 1 };
+const batch = (name) => http.batch([1, 2, 3].map((nth) => `${__ENV.BASE}/together/3/${name}${nth}`));
+export const setup = () => batch('s').map((res) => res.status);
+export default (data) => { http.get(`${__ENV.BASE}/after?${data}&${batch('d').map((res) => res.status)}`); };
+export const teardown = () => { batch('t'); };";
+    let paths = |names: &[&str]| {
+        let wave =
+            |name: &str| (1..=3).map(|nth| format!("GET\t/together/3/{name}{nth}\t{{}}\t\n")).collect();
+        names.iter().map(|name| wave(name)).collect::<Vec<String>>().concat()
+    };
+    let output = server.run_text(text);
+    let wanted =
+        format!("{}GET\t/after?200,200,200&200,200,200\t{{}}\t\n{}", paths(&["s", "d"]), paths(&["t"]));
+    assert_eq!(server.requests(), wanted, "{}{}", stdout(&output), stderr(&output));
+    server.forget();
+    let output = server.run(&server.folder.path().join("it.js"), &["--once", "-v"]);
+    let shown = stdout(&output);
+    for path in ["/together/3/d1", "/together/3/d2", "/together/3/d3"] {
+        assert!(shown.contains(path), "{path} in {shown}{}", stderr(&output));
+    }
+    assert_eq!((code(&output), shown.contains("4 requests: all good")), (0, true), "{shown}");
+}
