@@ -192,7 +192,10 @@ impl Cold {
         (self.entered, self.write, self.connecting, self.queued_ns) = (None, None, None, 0);
         self.of_program = None;
         let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
-        holds_nothing && !self.is_in_program && self.jars.iter().all(Jar::is_empty)
+        holds_nothing
+            && !self.is_in_program
+            && self.branching.is_none()
+            && self.jars.iter().all(Jar::is_empty)
     }
 }
 
@@ -210,6 +213,8 @@ pub(crate) enum Turn {
     /// To be told that the operation of this index failed, for this reason; for want of room where none is said. The session
     /// goes on behind it.
     Failed(usize, Option<&'static str>),
+    /// The requests between its next operation and that of this index, of which so many go to each target at once.
+    Parallel(u32, u16),
     /// To be told by a program, with which it begins or goes on.
     Program {
         /// Whether it begins.
@@ -458,6 +463,11 @@ impl Session {
         self.next_op
     }
 
+    /// It goes on at this operation.
+    pub fn go_to(&mut self, op: u32) {
+        self.next_op = op;
+    }
+
     /// It is in the program of this operation.
     pub fn go_within_program(&mut self, op: u32) {
         self.next_op = op;
@@ -568,6 +578,11 @@ impl Session {
                 Op::Refuse { reason, .. } => return Turn::Failed(self.next_op as usize - 1, Some(reason)),
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
+                Op::Parallel { until, at_most } => {
+                    // until all are over
+                    self.next_op -= 1;
+                    return Turn::Parallel(*until, *at_most);
+                }
                 Op::Program => {
                     // until it leaves that
                     self.next_op -= 1;

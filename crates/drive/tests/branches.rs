@@ -1,6 +1,7 @@
 //! Several requests of a session at once: each goes on a branch.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -394,4 +395,110 @@ fn an_open_stream_of_http_2_stays_beside_parts() {
     assert_eq!(counts, (20, 30, 50), "{:?}\n{:?}", sum.examples(), told.lock().unwrap());
     let truth = server.stop().unwrap();
     assert_eq!((truth.requests, truth.connections), (40, 1));
+}
+
+/// A plan of these steps.
+fn of_steps(steps: &str, sessions: u64) -> Plan {
+    let text = format!("sessions: {{one: {{steps: [{steps}]}}}}\nload: {{rate: 100/s, hold: 1m}}\n");
+    let mut plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap();
+    (plan.limits.connections, plan.limits.sessions) = (20, Some(sessions));
+    plan
+}
+
+fn labelled(sum: &Sum, plan: &Plan, outcome: Outcome) -> Vec<(String, u64)> {
+    let label = |(index, name): (usize, &String)| (name.clone(), count(sum, index as u16, outcome));
+    plan.labels.iter().enumerate().map(label).filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn requests_of_a_parallel_step_leave_at_once_and_what_they_extract_is_kept() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (noted, together) = (asked.clone(), (Mutex::new(0), Condvar::new()));
+    let server = Server::start(move |request, stream| {
+        noted.lock().unwrap().push(request.target().to_owned());
+        if !request.target().starts_with("/part") {
+            return answer(stream, "200 OK", "", r#"{"first": "f"}"#);
+        }
+        let (all, came) = &together;
+        let mut all = all.lock().unwrap();
+        *all += 1;
+        came.notify_all();
+        let (all, waited) = came.wait_timeout_while(all, Duration::from_secs(5), |all| *all < 3).unwrap();
+        drop(all);
+        let status = if waited.timed_out() { "503 Alone" } else { "200 OK" };
+        answer(
+            stream,
+            status,
+            "",
+            &format!(r#"{{"is": "{}"}}"#, request.target().trim_start_matches("/part/")),
+        )
+    });
+    let steps = "{GET: /, extract: {own: $.first}}, \
+                 {parallel: [{GET: '/part/a-${own}', label: a, extract: {a: $.is}}, \
+                 {GET: '/part/b-${own}', label: b, extract: {b: $.is}}, \
+                 {GET: '/part/c', label: c, check: {json: {$.is: no}}, extract: {c: $.is}}]}, \
+                 {GET: '/after/${own}/${a}/${b}/${exists(c)}', label: after}";
+    let plan = of_steps(steps, 1);
+    let sum = finish(begin(plan.clone(), options(server.address, 1)));
+    let ok = labelled(&sum, &plan, Outcome::Ok);
+    let ok: Vec<&str> = ok.iter().map(|(label, _)| label.as_str()).collect();
+    assert_eq!((ok, sum.ended()), (vec!["GET /", "a", "b", "after"], 5), "{:?}", sum.examples());
+    assert_eq!(labelled(&sum, &plan, Outcome::Check), [("c".to_owned(), 1)]);
+    assert_eq!(asked.lock().unwrap().last().unwrap(), "/after/f/a-f/b-f/false");
+}
+
+#[test]
+fn a_parallel_step_has_no_more_under_way_than_it_says() {
+    let (now, most) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    let (under_way, peak) = (now.clone(), most.clone());
+    let server = Server::start(move |_, stream| {
+        let mut now = under_way.lock().unwrap();
+        *now += 1;
+        let mut most = peak.lock().unwrap();
+        *most = (*now).max(*most);
+        drop((now, most));
+        std::thread::sleep(Duration::from_millis(20));
+        *under_way.lock().unwrap() -= 1;
+        answer(stream, "200 OK", "", "")
+    });
+    let mut plan =
+        of_steps("{parallel: [GET: /1, GET: /2, GET: /3, GET: /4, GET: /5], at most: 2}, {GET: /}", 1);
+    plan.limits.keep_alive = false;
+    let sum = finish(begin(plan, options(server.address, 1)));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (6, 6), "{:?}", sum.examples());
+    assert!((1..=2).contains(&*most.lock().unwrap()));
+}
+
+/// Redirects, cookies and groups, with one connection for all: nobody waits for ever.
+#[test]
+fn a_parallel_step_is_as_any_other() {
+    let server = Server::start(|request, stream| match request.target() {
+        "/from" => answer(stream, "302 Found", "Location: /to\r\nSet-Cookie: id=1\r\n", ""),
+        "/after" if !request.head.contains("Cookie: id=1") => answer(stream, "401 Unauthorized", "", ""),
+        _ => answer(stream, "200 OK", "", ""),
+    });
+    let steps = "{GET: /}, {group: page, steps: [{parallel: [{GET: /from, follow: 2}, GET: /b, GET: /c, GET: /d]}]}, {GET: /after}";
+    let mut plan = of_steps(steps, 20);
+    plan.limits.connections = 1;
+    let sum = finish(begin(plan, options(server.address, 1)));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (120, 120), "{:?}", sum.examples());
+    assert_eq!((sum.groups(0, Outcome::Ok).len(), server.connections()), (20, 1));
+}
+
+#[test]
+fn a_parallel_step_ends_with_the_run() {
+    let server = Server::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(20));
+        Then::Close
+    });
+    for at_most in ["", ", at most: 1"] {
+        let mut plan =
+            of_steps(&format!("{{parallel: [GET: /1, GET: /2, GET: /3]{at_most}}}, {{GET: /}}"), 3);
+        plan.limits.sessions = None;
+        plan.load.phases[0].duration = Duration::from_millis(300);
+        plan.limits.drain = Duration::from_millis(100);
+        let sum = finish(begin(plan, options(server.address, 1)));
+        assert_eq!((sum.outcome(Outcome::Unfinished), sum.dropped()), (sum.offered(), 0), "{at_most}");
+        assert!(sum.offered() > 0);
+    }
 }

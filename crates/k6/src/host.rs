@@ -9,24 +9,25 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
-use rquickjs::promise::PromiseState;
 use rquickjs::{
-    Array, ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime,
-    Module, Object, Promise, Result, Runtime, Value,
+    ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module,
+    Object, Result, Runtime, Value,
 };
 
 use crate::bytes;
+use crate::events::{settle, settle_all};
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
+use crate::requests::Beside;
 use crate::script::Script;
-use crate::vu::{Answer, Call, Ending, Input, Output, Place, Request, SCRIPT_STACK_BYTES, Way};
+use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 
 /// The number of the user that runs `setup`, `teardown` and `handleSummary`.
 pub(crate) const MAIN: u64 = 0;
 /// Bytes that a user takes before its memory is looked through for what is not used any more.
 const GC_BYTES: usize = 1 << 20;
 /// Longest `sleep`.
-const SLEEP_MAX: Duration = Duration::from_secs(86_400);
+pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(86_400);
 /// Most rejected promises of an iteration that are counted.
 const REJECTED_MAX: usize = 1_000;
 /// Most functions of a script that are remembered.
@@ -40,10 +41,12 @@ pub(crate) struct Host {
     /// Whether the script is at its top level, where nothing is sent.
     is_init: Cell<bool>,
     /// Whether it has timers.
-    has_timers: Cell<bool>,
+    pub has_timers: Cell<bool>,
+    /// Requests that are under way beside what it does.
+    pub beside: Beside,
     /// Promises that were rejected, and nobody looked at that.
     rejected: Rejected,
-    ending: Rc<Ending>,
+    pub ending: Rc<Ending>,
     /// Since when it has been at work.
     turn: Rc<Cell<Instant>>,
     pub number: u64,
@@ -78,7 +81,7 @@ impl Host {
     }
 
     /// Gives the thread back until there is an answer.
-    fn wait(&self, ctx: &Ctx<'_>, output: Output) -> Result<Input> {
+    pub fn wait(&self, ctx: &Ctx<'_>, output: Output) -> Result<Input> {
         if self.ending.is_begun() {
             return Err(thrown(ctx, "the run has ended"));
         }
@@ -91,7 +94,7 @@ impl Host {
         Ok(input)
     }
 
-    fn is_in_run(&self, ctx: &Ctx<'_>, what: &str) -> Result<()> {
+    pub fn is_in_run(&self, ctx: &Ctx<'_>, what: &str) -> Result<()> {
         match self.is_init.get() {
             true => Err(thrown(
                 ctx,
@@ -101,13 +104,18 @@ impl Host {
         }
     }
 
+    /// Why a promise was rejected that nobody has looked at.
+    pub fn rejection(&self) -> Option<String> {
+        self.rejected.borrow().first().map(|(_, reason)| reason.clone())
+    }
+
     /// The scenario that it works for.
     pub fn scenario(&self) -> Option<&crate::options::ScenarioOf> {
         self.script.told().scenarios.get(self.place.borrow().scenario)
     }
 
     /// Adds a value with these tags, which alternate names and values.
-    fn add(&self, values: &[(usize, Kind, f64)], group: &str, flat: &str, own: metrics::Tags<'_>) {
+    pub fn add(&self, values: &[(usize, Kind, f64)], group: &str, flat: &str, own: metrics::Tags<'_>) {
         let script = &self.script;
         let has = |name: &str, wanted: &str| {
             let mut pairs = flat.split('\0');
@@ -190,6 +198,7 @@ pub(crate) fn live(
         way: way.clone(),
         is_init: Cell::new(true),
         has_timers: Cell::new(false),
+        beside: Beside::default(),
         rejected,
         ending,
         turn,
@@ -234,6 +243,7 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         host.turn.set(Instant::now());
         let Input::Call(call) = input else { return Ok(()) };
         host.rejected.borrow_mut().clear();
+        host.beside.forget();
         let called = live.call(ctx, host, &call);
         let rejected = host.rejected.take();
         // an iteration counts once, and what it threw itself is told by whoever resumes it
@@ -322,7 +332,7 @@ impl<'js> Live<'js> {
         let returned = match returned.as_promise() {
             Some(promise) => settle(ctx, host, promise).map_err(|error| error.unwrap_or_default())?,
             None => {
-                settle_timers(ctx, host).map_err(|error| error.unwrap_or_default())?;
+                settle_all(ctx, host).map_err(|error| error.unwrap_or_default())?;
                 returned
             }
         };
@@ -334,50 +344,8 @@ impl<'js> Live<'js> {
     }
 }
 
-/// Waits for a promise, and for the timers and jobs that are left.
-fn settle<'js>(
-    ctx: &Ctx<'js>,
-    host: &Rc<Host>,
-    promise: &Promise<'js>,
-) -> std::result::Result<Value<'js>, Option<String>> {
-    settle_timers(ctx, host)?;
-    match promise.state() {
-        PromiseState::Pending => {
-            Err(Some(format!("{}: it waits for a promise that nothing fulfils", host.script.name)))
-        }
-        _ => {
-            let result: Result<Value<'js>> =
-                promise.result().unwrap_or_else(|| Ok(Value::new_undefined(ctx.clone())));
-            result.catch(ctx).map_err(|error| Some(words(host, &error)))
-        }
-    }
-}
-
-fn settle_timers(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Option<String>> {
-    let failed = |error: CaughtError<'_>| Some(words(host, &error));
-    loop {
-        while ctx.execute_pending_job() {
-            if host.ending.is_begun() {
-                return Err(None);
-            }
-        }
-        if !host.has_timers.get() {
-            return Ok(());
-        }
-        let natives: Object<'_> = ctx.globals().get("__k6").catch(ctx).map_err(failed)?;
-        let due: Function<'_> = natives.get("timerDue").catch(ctx).map_err(failed)?;
-        let Some(wait_ms) = due.call::<_, Option<f64>>(()).catch(ctx).map_err(failed)? else { return Ok(()) };
-        if wait_ms > 0.0 {
-            let wait = Duration::from_secs_f64((wait_ms / 1_000.0).min(SLEEP_MAX.as_secs_f64()));
-            host.wait(ctx, Output::Sleep(wait)).catch(ctx).map_err(failed)?;
-        }
-        let fire: Function<'_> = natives.get("fireTimer").catch(ctx).map_err(failed)?;
-        fire.call::<_, ()>(()).catch(ctx).map_err(failed)?;
-    }
-}
-
 /// An exception in words: what it is, and where.
-fn words(host: &Host, error: &CaughtError<'_>) -> String {
+pub(crate) fn words(host: &Host, error: &CaughtError<'_>) -> String {
     let name = &host.script.name;
     if !host.ending.is_begun() && host.turn.get().elapsed() > host.script.bounds.turn {
         return format!(
@@ -411,7 +379,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
         return Err(thrown(ctx, "the script has a user already"));
     }
     let natives = Object::new(ctx.clone())?;
-    natives.set("send", Func::from(send))?;
+    crate::requests::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
     natives.set("log", Func::from(log))?;
     natives.set("now", Func::from(now))?;
@@ -489,150 +457,6 @@ fn configure<'js>(ctx: &Ctx<'js>, namespace: &Object<'js>, host: &Rc<Host>) -> R
 }
 
 // ---- natives
-
-/// Sends a request, and waits for its answer. `extra`: time-out in ms (below 0 none), name, whether the body is of no
-/// interest, good statuses as pairs (null: none is bad or good), tags.
-fn send<'js>(
-    ctx: Ctx<'js>,
-    method: String,
-    url: String,
-    body: Value<'js>,
-    head: String,
-    group: String,
-    extra: Option<Array<'js>>,
-) -> Result<Array<'js>> {
-    let host = host(&ctx)?;
-    host.is_in_run(&ctx, "a request")?;
-    let mut request = Request { method, url, ..Request::default() };
-    let mut tags = String::new();
-    let mut is_judged = true;
-    if let Some(extra) = extra {
-        let timeout_ms: f64 = extra.get(0)?;
-        request.timeout = (timeout_ms >= 0.0 && timeout_ms.is_finite())
-            .then(|| Duration::from_secs_f64((timeout_ms / 1e3).min(SLEEP_MAX.as_secs_f64())));
-        request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
-        request.discards_body = extra.get(2)?;
-        let ranges: Value<'_> = extra.get(3)?;
-        is_judged = !ranges.is_null();
-        request.expected = match ranges.as_array() {
-            Some(ranges) => {
-                let bounds = ranges.iter::<f64>().collect::<Result<Vec<f64>>>()?;
-                Some(bounds.chunks_exact(2).map(|pair| (pair[0] as u16, pair[1] as u16)).collect())
-            }
-            None if !is_judged => Some(Arc::from([(0, u16::MAX)])),
-            None => None,
-        };
-        tags = extra.get(4)?;
-    }
-    request.body = bytes::optional(&body)?;
-    let sent_bytes = head.len() + request.body.as_ref().map_or(0, Vec::len);
-    request.headers = head
-        .lines()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    if request.url.starts_with('/')
-        && let Some(base) = host.script.base.get()
-    {
-        request.url = format!("{base}{}", request.url);
-    }
-    let (method, url) = (request.method.clone(), request.url.clone());
-    let name = request.name.clone();
-    let expected = request.expected.clone();
-    let answer = match host.wait(&ctx, Output::Send(Box::new(request)))? {
-        Input::Answer(answer) => answer,
-        _ => Answer { error: "the request was not sent".into(), error_code: 1000, ..Answer::default() },
-    };
-    let is_expected = match &expected {
-        Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
-        None => (200..400).contains(&answer.status),
-    } && answer.status != 0;
-    measure(
-        &host,
-        (&answer, sent_bytes),
-        (&method, &url, name.as_deref()),
-        (&group, &tags),
-        (is_judged, is_expected),
-    );
-    raw(&ctx, answer)
-}
-
-/// An answer as `Response` takes it.
-fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
-    let raw = Array::new(ctx.clone())?;
-    let is_plain = (200..400).contains(&answer.status) && !answer.sets_cookies;
-    let (head, cookies) = match is_plain {
-        true => (answer.head, String::new()),
-        false => without_cookies(&answer.head),
-    };
-    raw.set(0, answer.status)?;
-    raw.set(1, head)?;
-    raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
-    raw.set(3, answer.duration_ms)?;
-    raw.set(4, answer.parts.blocked)?;
-    raw.set(5, answer.parts.connecting)?;
-    raw.set(6, answer.parts.handshaking)?;
-    raw.set(7, answer.parts.receiving)?;
-    if !is_plain {
-        let code = if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code };
-        raw.set(8, code)?;
-        raw.set(9, answer.error)?;
-        raw.set(10, cookies)?;
-    }
-    Ok(raw)
-}
-
-/// A head without its cookies; and those, one on each line.
-fn without_cookies(head: &str) -> (String, String) {
-    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
-    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
-    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
-    (head.join("\n"), cookies.join("\n"))
-}
-
-fn measure(
-    host: &Host,
-    (answer, sent_bytes): (&Answer, usize),
-    (method, url, name): (&str, &str, Option<&str>),
-    (group, tags): (&str, &str),
-    (is_judged, is_expected): (bool, bool),
-) {
-    let mut number = [0; 8];
-    let status = bytes::decimal(answer.status.into(), &mut number);
-    let mut code = [0; 8];
-    let code = match answer.status {
-        400.. => bytes::decimal(u32::from(answer.status) + 1_000, &mut code),
-        _ if answer.error_code > 0 => bytes::decimal(answer.error_code, &mut code),
-        _ => "",
-    };
-    let own = [
-        ("name", name.unwrap_or(url)),
-        ("url", url),
-        ("method", method),
-        ("status", status),
-        ("expected_response", if is_expected { "true" } else { "false" }),
-        ("error_code", code),
-        ("error", &answer.error),
-        ("proto", "HTTP/1.1"),
-    ];
-    let own = if is_judged { &own[..] } else { &own[..4] };
-    let received_bytes = answer.head.len() + answer.body.len();
-    let values = [
-        (metrics::HTTP_REQS, Kind::Counter, 1.0),
-        (metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms),
-        (metrics::HTTP_REQ_WAITING, Kind::Trend, answer.parts.waiting),
-        (metrics::HTTP_REQ_BLOCKED, Kind::Trend, answer.parts.blocked),
-        (metrics::HTTP_REQ_CONNECTING, Kind::Trend, answer.parts.connecting),
-        (metrics::HTTP_REQ_TLS_HANDSHAKING, Kind::Trend, answer.parts.handshaking),
-        (metrics::HTTP_REQ_RECEIVING, Kind::Trend, answer.parts.receiving),
-        (metrics::DATA_RECEIVED, Kind::Counter, received_bytes as f64),
-        (metrics::DATA_SENT, Kind::Counter, sent_bytes as f64),
-        (metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected))),
-    ];
-    // a request that nobody judges neither failed nor did not
-    let values = if is_judged { &values[..] } else { &values[..values.len() - 1] };
-    host.add(values, group, tags, own);
-}
 
 fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
     let host = host(&ctx)?;

@@ -13,6 +13,7 @@
 mod bytes;
 mod commonjs;
 mod compiled;
+mod events;
 mod host;
 #[cfg(feature = "html")]
 mod html;
@@ -22,6 +23,7 @@ mod once;
 mod options;
 mod program;
 mod rehearsal;
+mod requests;
 mod scenario;
 mod script;
 mod summary;
@@ -56,7 +58,9 @@ use crate::script::Script;
 use crate::vu::Vu;
 
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
-const KNOWN_OPTIONS: [&str; 36] = [
+const KNOWN_OPTIONS: [&str; 38] = [
+    "batch",
+    "batchPerHost",
     "blockHostnames",
     "cloud",
     "discardResponseBodies",

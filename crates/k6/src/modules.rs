@@ -24,7 +24,11 @@ const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// What the libraries below share. A script has no use for it.
-const SHARED: &[(&str, &str)] = &[("tidemark:values", include_str!("js/lib/values.js"))];
+const SHARED: &[(&str, &str)] = &[
+    ("tidemark:values", include_str!("js/lib/values.js")),
+    ("tidemark:cookies", include_str!("js/cookies.js")),
+    ("tidemark:requests", include_str!("js/requests.js")),
+];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
 const LIBRARIES: &[(&str, &str)] = &[

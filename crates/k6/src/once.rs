@@ -3,8 +3,9 @@
 use crate::host;
 use crate::metrics::Measured;
 use crate::summary;
-use crate::vu::{Answer, Call, Input, Output, Place, Vu};
+use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 use crate::{K6, ScriptError};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_record::ScriptCheck;
 
@@ -57,24 +58,25 @@ impl K6 {
             place: Place { scenario: 0, iteration_in_scenario: 0 },
         };
         let mut sent = Vec::new();
+        let mut arrived = VecDeque::new();
+        let mut answer = |request: Box<Request>| {
+            let Request { method, url, headers, body, .. } = *request;
+            let request = SentOnce { method, url, headers, body };
+            let (status, head, body) = answer(&request);
+            sent.push(request);
+            let sets_cookies = head.to_ascii_lowercase().contains("set-cookie:");
+            Answer { status, head, body, sets_cookies, duration_ms: 1.0, ..Answer::default() }
+        };
         let mut output = vu.resume(Input::Call(call));
         for _ in 0..TURNS_MAX {
             output = match output {
                 Output::Sleep(_) | Output::Ready => vu.resume(Input::Woken),
-                Output::Send(request) => {
-                    let request = SentOnce {
-                        method: request.method,
-                        url: request.url,
-                        headers: request.headers,
-                        body: request.body,
-                    };
-                    let (status, head, body) = answer(&request);
-                    sent.push(request);
-                    let sets_cookies = head.to_ascii_lowercase().contains("set-cookie:");
-                    let answer =
-                        Answer { status, head, body, sets_cookies, duration_ms: 1.0, ..Answer::default() };
-                    vu.resume(Input::Answer(answer))
+                Output::Send(request) => vu.resume(Input::Answer(answer(request))),
+                Output::Begin(id, request) => {
+                    arrived.push_back(Input::Arrived(id, answer(request)));
+                    vu.resume(Input::Woken)
                 }
+                Output::Await(_) => vu.resume(arrived.pop_front().unwrap_or(Input::Woken)),
                 Output::Threw(words) if self.script.aborted().is_none() => return Err(ScriptError(words)),
                 output => {
                     let returned = if let Output::Returned(json) = output { json } else { None };

@@ -1,7 +1,7 @@
 //! What a thread's sessions do: each is an iteration of a user.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -76,6 +76,8 @@ pub(crate) struct Users {
     kinds: Vec<Option<Ready>>,
     /// By the number of a session.
     users: Vec<Option<User>>,
+    /// By the number of a branch.
+    branches: HashMap<u32, Branch>,
     /// Where URLs lead, that have been asked for.
     known: HashMap<String, Vec<Arc<Way>>>,
     /// Whether the session that just began is over at once.
@@ -119,6 +121,18 @@ struct User {
     sent: Option<Sent>,
     /// Whether its next request has waited for its turn, where the rate of all is bounded.
     has_slot: bool,
+    /// The request that it sends beside others, while the driver begins that.
+    begins: Option<(u64, Sent)>,
+    /// Answers to requests that it sent beside others, which it has not waited for yet.
+    arrived: VecDeque<(u64, Answer)>,
+}
+
+/// A request that a user sent beside others.
+struct Branch {
+    session: u32,
+    id: u64,
+    /// None once it is over.
+    sent: Option<Sent>,
 }
 
 #[derive(Debug)]
@@ -126,6 +140,8 @@ enum Turn {
     Does(Output),
     /// It goes on when it is asked.
     Wakes,
+    /// It waits for what it sent beside others; until then, if there is an end to that.
+    Awaits(Option<Instant>),
     /// There is nothing left to do.
     Rests,
     /// Its iteration is over, or has no place among the users of its scenario.
@@ -136,6 +152,60 @@ struct Sent {
     at: Instant,
     expected: Option<Arc<[(u16, u16)]>>,
     discards_body: bool,
+}
+
+impl Sent {
+    fn now(request: &Request) -> Sent {
+        let (expected, discards_body) = (request.expected.clone(), request.discards_body);
+        Sent { at: Instant::now(), expected, discards_body }
+    }
+
+    /// The answer, as the user takes it.
+    fn answer(&self, view: &AnswerView<'_>) -> Answer {
+        let mut head = String::new();
+        let mut sets_cookies = false;
+        view.each_header(&mut |name, value| {
+            sets_cookies |= name.eq_ignore_ascii_case(b"set-cookie");
+            head.push_str(&String::from_utf8_lossy(name));
+            head.push_str(": ");
+            head.push_str(&String::from_utf8_lossy(value));
+            head.push('\n');
+        });
+        Answer {
+            status: view.status(),
+            head,
+            sets_cookies,
+            body: if self.discards_body { Vec::new() } else { view.body().to_vec() },
+            duration_ms: view.service().unwrap_or_else(|| self.at.elapsed()).as_secs_f64() * 1_000.0,
+            parts: parts(view.parts().unwrap_or_default()),
+            ..Answer::default()
+        }
+    }
+
+    /// What the user takes in place of an answer.
+    fn failure(&self, outcome: Outcome) -> Answer {
+        let (error_code, error) = match outcome {
+            Outcome::Timeout | Outcome::Unfinished => (1050, "request timeout"),
+            Outcome::Connect => (1212, "dial: connection refused"),
+            Outcome::Reset => (1220, "read: connection reset by peer"),
+            Outcome::Protocol => (1000, "invalid HTTP response, or larger than what is read"),
+            _ => (1000, "the request could not be sent"),
+        };
+        let duration_ms = self.at.elapsed().as_secs_f64() * 1_000.0;
+        let parts = Parts { waiting: duration_ms, ..Parts::default() };
+        Answer { duration_ms, parts, error_code, error: error.to_owned(), ..Answer::default() }
+    }
+
+    /// Whether a status is good.
+    fn check(&self, status: u16) -> AnswerCheck {
+        match &self.expected {
+            None => AnswerCheck::ByStatus,
+            Some(ranges) if ranges.iter().any(|(least, most)| (*least..=*most).contains(&status)) => {
+                AnswerCheck::Good
+            }
+            Some(_) => AnswerCheck::Wrong(format!("status {status} is not expected")),
+        }
+    }
 }
 
 impl Users {
@@ -179,6 +249,7 @@ impl Users {
             origins: Arc::clone(origins),
             kinds: kinds.iter().map(|runs| runs.as_ref().map(ready)).collect(),
             users: Vec::new(),
+            branches: HashMap::new(),
             known: HashMap::new(),
             is_over: Cell::new(false),
             is_main,
@@ -312,6 +383,29 @@ impl Users {
         Ok(way)
     }
 
+    /// What the user takes in place of an answer to what cannot be sent; none where the run cannot go on.
+    fn unplaced(&self, why: Unplaced) -> Option<Answer> {
+        match why {
+            Unplaced::Nowhere(error_code, error) => {
+                self.script.nowhere.fetch_add(1, Ordering::Relaxed);
+                Some(Answer { error_code, error, ..Answer::default() })
+            }
+            Unplaced::Elsewhere(why) => {
+                self.script.abort(format!("{}: {why}", self.script.name));
+                None
+            }
+        }
+    }
+
+    /// The answer to a request that a user sent beside others is there: it goes on if it waits for that.
+    fn arrive(&mut self, session: u32, id: u64, answer: Answer) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        match user.next {
+            Turn::Awaits(_) => self.resume(session, Input::Arrived(id, answer)),
+            _ => user.arrived.push_back((id, answer)),
+        }
+    }
+
     /// The request as the driver sends it.
     ///
     /// # Errors
@@ -407,6 +501,8 @@ impl Program for Users {
                         begun: Instant::now(),
                         sent: None,
                         has_slot: false,
+                        begins: None,
+                        arrived: VecDeque::new(),
                     });
                 }
                 Err(words) => {
@@ -424,6 +520,7 @@ impl Program for Users {
         let Some(user) = &mut self.users[at] else { return };
         user.iterations = if user.kind == kind { user.iterations + 1 } else { 1 };
         (user.kind, user.begun, user.sent) = (kind, Instant::now(), None);
+        user.arrived.clear();
         if ends {
             user.next = Turn::Ends;
             return;
@@ -436,6 +533,9 @@ impl Program for Users {
     }
 
     fn next(&mut self, session: u32, _: Duration) -> Next {
+        if !self.branches.is_empty() && self.branches.contains_key(&session) {
+            return Next::End;
+        }
         loop {
             if let Some(why) = self.script.aborted() {
                 return Next::Failed(why);
@@ -443,6 +543,14 @@ impl Program for Users {
             let Some(Some(user)) = self.users.get_mut(session as usize) else {
                 return if self.is_over.get() { Next::End } else { self.rests() };
             };
+            let sends = matches!(user.next, Turn::Does(Output::Send(_) | Output::Begin(..)));
+            if sends
+                && !std::mem::take(&mut user.has_slot)
+                && let Some(wait) = self.script.wait_for_slot()
+            {
+                user.has_slot = true;
+                return Next::Think(wait);
+            }
             match std::mem::replace(&mut user.next, Turn::Wakes) {
                 Turn::Rests => {
                     user.next = Turn::Rests;
@@ -450,6 +558,40 @@ impl Program for Users {
                 }
                 Turn::Ends => return Next::End,
                 Turn::Wakes => self.resume(session, Input::Woken),
+                Turn::Awaits(until) => {
+                    // it is also asked when nothing has come
+                    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                    if left != Some(Duration::ZERO) {
+                        user.next = Turn::Awaits(until);
+                        return Next::Await(left);
+                    }
+                    self.resume(session, Input::Woken);
+                }
+                Turn::Does(Output::Await(time)) => match user.arrived.pop_front() {
+                    Some((id, answer)) => self.resume(session, Input::Arrived(id, answer)),
+                    None => {
+                        user.next = Turn::Awaits(time.map(|time| Instant::now() + time));
+                        return Next::Await(time);
+                    }
+                },
+                Turn::Does(Output::Begin(id, mut request)) => {
+                    let sent = Sent::now(&request);
+                    let kind = user.kind;
+                    match self.placed(kind, &mut request) {
+                        Ok(placed) => {
+                            if let Some(Some(user)) = self.users.get_mut(session as usize) {
+                                user.begins = Some((id, sent));
+                            }
+                            return Next::Branch(placed);
+                        }
+                        Err(why) => {
+                            if let Some(answer) = self.unplaced(why) {
+                                self.arrive(session, id, answer);
+                            }
+                            self.resume(session, Input::Woken);
+                        }
+                    }
+                }
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
                 Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => {
                     let shortest =
@@ -461,30 +603,15 @@ impl Program for Users {
                     user.next = Turn::Ends;
                     return Next::Rest(left);
                 }
-                Turn::Does(Output::Send(request))
-                    if !std::mem::take(&mut user.has_slot)
-                        && let Some(wait) = self.script.wait_for_slot() =>
-                {
-                    user.has_slot = true;
-                    user.next = Turn::Does(Output::Send(request));
-                    return Next::Think(wait);
-                }
                 Turn::Does(Output::Send(mut request)) => {
-                    user.sent = Some(Sent {
-                        at: Instant::now(),
-                        expected: request.expected.clone(),
-                        discards_body: request.discards_body,
-                    });
+                    user.sent = Some(Sent::now(&request));
                     let kind = user.kind;
                     match self.placed(kind, &mut request) {
                         Ok(placed) => return Next::Request(placed),
-                        Err(Unplaced::Nowhere(error_code, error)) => {
-                            self.script.nowhere.fetch_add(1, Ordering::Relaxed);
-                            let answer = Answer { error_code, error, ..Answer::default() };
-                            self.resume(session, Input::Answer(answer));
-                        }
-                        Err(Unplaced::Elsewhere(why)) => {
-                            self.script.abort(format!("{}: {why}", self.script.name))
+                        Err(why) => {
+                            if let Some(answer) = self.unplaced(why) {
+                                self.resume(session, Input::Answer(answer));
+                            }
                         }
                     }
                 }
@@ -492,61 +619,51 @@ impl Program for Users {
         }
     }
 
-    fn answered(&mut self, session: u32, view: &AnswerView<'_>) -> AnswerCheck {
-        let Some(Some(user)) = self.users.get_mut(session as usize) else { return AnswerCheck::ByStatus };
-        let Some(sent) = user.sent.take() else { return AnswerCheck::ByStatus };
-        let status = view.status();
-        let mut head = String::new();
-        let mut sets_cookies = false;
-        view.each_header(&mut |name, value| {
-            sets_cookies |= name.eq_ignore_ascii_case(b"set-cookie");
-            head.push_str(&String::from_utf8_lossy(name));
-            head.push_str(": ");
-            head.push_str(&String::from_utf8_lossy(value));
-            head.push('\n');
-        });
-        let answer = Answer {
-            status,
-            head,
-            sets_cookies,
-            body: if sent.discards_body { Vec::new() } else { view.body().to_vec() },
-            duration_ms: view.service().unwrap_or_else(|| sent.at.elapsed()).as_secs_f64() * 1_000.0,
-            parts: parts(view.parts().unwrap_or_default()),
-            ..Answer::default()
-        };
-        self.resume(session, Input::Answer(answer));
-        match &sent.expected {
-            None => AnswerCheck::ByStatus,
-            Some(ranges) if ranges.iter().any(|(least, most)| (*least..=*most).contains(&status)) => {
-                AnswerCheck::Good
+    fn branched(&mut self, session: u32, branch: Option<u32>) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        let Some((id, sent)) = user.begins.take() else { return };
+        match branch {
+            Some(branch) => {
+                self.branches.insert(branch, Branch { session, id, sent: Some(sent) });
             }
-            Some(_) => AnswerCheck::Wrong(format!("status {status} is not expected")),
+            None => {
+                let error = "too many requests are under way".to_owned();
+                self.arrive(session, id, Answer { error_code: 1000, error, ..Answer::default() });
+            }
         }
+    }
+
+    fn answered(&mut self, session: u32, view: &AnswerView<'_>) -> AnswerCheck {
+        let Some((sent, of)) = self.take_sent(session) else { return AnswerCheck::ByStatus };
+        self.hand_over(session, of, sent.answer(view));
+        sent.check(view.status())
+    }
+
+    fn failed(&mut self, session: u32, outcome: Outcome) {
+        let Some((sent, of)) = self.take_sent(session) else { return };
+        self.hand_over(session, of, sent.failure(outcome));
     }
 
     fn finishes(&self) -> bool {
         true
     }
+}
 
-    fn failed(&mut self, session: u32, outcome: Outcome) {
-        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
-        let Some(sent) = user.sent.take() else { return };
-        let (error_code, error) = match outcome {
-            Outcome::Timeout | Outcome::Unfinished => (1050, "request timeout"),
-            Outcome::Connect => (1212, "dial: connection refused"),
-            Outcome::Reset => (1220, "read: connection reset by peer"),
-            Outcome::Protocol => (1000, "invalid HTTP response, or larger than what is read"),
-            _ => (1000, "the request could not be sent"),
-        };
-        let duration_ms = sent.at.elapsed().as_secs_f64() * 1_000.0;
-        let answer = Answer {
-            duration_ms,
-            parts: Parts { waiting: duration_ms, ..Parts::default() },
-            error_code,
-            error: error.to_owned(),
-            ..Answer::default()
-        };
-        self.resume(session, Input::Answer(answer));
+impl Users {
+    /// The request of a session that is over; whose it is and under which number, where it was sent beside others.
+    fn take_sent(&mut self, session: u32) -> Option<(Sent, Option<(u32, u64)>)> {
+        if let Some(branch) = self.branches.get_mut(&session) {
+            return Some((branch.sent.take()?, Some((branch.session, branch.id))));
+        }
+        let user = self.users.get_mut(session as usize)?.as_mut()?;
+        Some((user.sent.take()?, None))
+    }
+
+    fn hand_over(&mut self, session: u32, of: Option<(u32, u64)>, answer: Answer) {
+        match of {
+            Some((parent, id)) => self.arrive(parent, id, answer),
+            None => self.resume(session, Input::Answer(answer)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every request is answered with status 200 and a body of which every field is there. Scripts that end early, because a
 //! made-up answer does not please them, are known as far as they came.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,17 +94,24 @@ impl Rehearsal<'_> {
         let call = Call { function: function.into(), takes_data, argument: None, place };
         let vu = self.vu.as_mut()?;
         let mut output = vu.resume(Input::Call(call));
+        let mut arrived = VecDeque::new();
+        let answer = || Answer { status: 200, body: BODY.into(), duration_ms: 1.0, ..Answer::default() };
         for _ in 0..TURNS_MAX {
             output = match output {
                 _ if self.begun.elapsed() > WHOLE_MAX => break,
                 Output::Sleep(_) => vu.resume(Input::Woken),
                 Output::Send(request) => {
-                    if !is_blocked(self.script, &request.url) {
-                        self.sent.note(&request, labels);
-                    }
-                    let answer =
-                        Answer { status: 200, body: BODY.into(), duration_ms: 1.0, ..Answer::default() };
-                    vu.resume(Input::Answer(answer))
+                    self.sent.note(self.script, &request, labels);
+                    vu.resume(Input::Answer(answer()))
+                }
+                Output::Begin(id, request) => {
+                    self.sent.note(self.script, &request, labels);
+                    arrived.push_back(id);
+                    vu.resume(Input::Woken)
+                }
+                Output::Await(_) => {
+                    let input = arrived.pop_front().map_or(Input::Woken, |id| Input::Arrived(id, answer()));
+                    vu.resume(input)
                 }
                 Output::Returned(json) => return json,
                 Output::Threw(words) => {
@@ -128,7 +136,10 @@ fn is_blocked(script: &Script, url: &str) -> bool {
 
 impl Sent {
     /// Notes where a request goes.
-    fn note(&mut self, request: &Request, labels: &mut Vec<String>) {
+    fn note(&mut self, script: &Script, request: &Request, labels: &mut Vec<String>) {
+        if is_blocked(script, &request.url) {
+            return;
+        }
         let Ok(url) = Url::parse(&request.url) else {
             self.nowhere.get_or_insert_with(|| request.url.clone());
             return;

@@ -30,7 +30,9 @@ pub(crate) enum Input {
     Call(Call),
     /// The answer to its request.
     Answer(Answer),
-    /// Its sleep is over.
+    /// The answer to a request of this number, which it sent beside others.
+    Arrived(u64, Answer),
+    /// Its sleep is over, or what it did at once is done.
     Woken,
     /// It ends, wherever it is.
     End,
@@ -70,6 +72,10 @@ pub(crate) enum Output {
     Ready,
     /// It sends a request.
     Send(Box<Request>),
+    /// It sends a request beside what else it does, and goes on at once.
+    Begin(u64, Box<Request>),
+    /// It waits for the answer to any of those, for so long at most.
+    Await(Option<Duration>),
     /// It sleeps.
     Sleep(Duration),
     /// The function that it was called for has returned, with this JSON.

@@ -51,6 +51,30 @@ fn a_script_tells_its_load_and_where_it_sends_what() {
 }
 
 #[test]
+fn what_is_sent_at_once_is_known_too() {
+    let (_, sent) = read(
+        r"
+        import http from 'k6/http';
+        import { base } from './lib.js';
+        export default async function () {
+            const list = http.batch([`${base}/a`, ['POST', `${base}/b`, 'x']]);
+            const [first] = await Promise.all([http.asyncRequest('GET', `${base}/c/${list.length}`)]);
+            setTimeout(() => http.get(`${base}/timer`), 1000);
+            http.asyncRequest('PUT', `${base}/d`).then(() => http.del(`${base}/e`));
+            http.get(`${base}/last/${first.json('id')}`);
+        }",
+    )
+    .unwrap();
+    assert_eq!(sent.threw, None);
+    let labels = ["GET /a", "POST /b", "GET /c/{}", "GET /last/{}", "PUT /d", "DELETE /e", "GET /timer"];
+    let mut known = sent.labels[0].1.clone();
+    known.sort_unstable();
+    let mut wanted = labels.map(str::to_owned).to_vec();
+    wanted.sort_unstable();
+    assert_eq!(known, wanted);
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     for (text, words) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2"),

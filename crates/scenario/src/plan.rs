@@ -75,6 +75,8 @@ pub const RPC_PATH: &str = "/rpc";
 pub const ALL_SHOWN: usize = usize::MAX;
 /// Most groups of steps that are within each other.
 pub const GROUPS_DEEP: usize = 4;
+/// Most requests of a parallel step.
+pub const PARALLEL_REQUESTS_MAX: usize = 1_000;
 
 /// Everything that the driver and the lab need to carry an experiment out.
 #[derive(Debug, Clone)]
@@ -441,6 +443,13 @@ pub enum Op {
         text: String,
         /// Whether only where the last request ended well.
         if_good: bool,
+    },
+    /// Make the requests up to another operation at the same time; go on there when all are over.
+    Parallel {
+        /// Where it goes on. Between are requests of HTTP alone.
+        until: u32,
+        /// How many are under way to each target.
+        at_most: u16,
     },
     /// Make the requests of a program, until that has no more; whoever drives the plan brings it.
     Program,

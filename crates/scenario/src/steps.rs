@@ -40,6 +40,7 @@ mod keys;
 pub(crate) mod ledger;
 mod measure;
 mod memcached;
+mod parallel;
 pub(crate) mod redis;
 mod repeat;
 mod request;
@@ -72,6 +73,7 @@ static KINDS: &[&StepKind] = &[
     &when::KIND,
     &each::KIND,
     &group::KIND,
+    &parallel::KIND,
     &think::KIND,
     &set::KIND,
     &measure::KIND,

@@ -231,6 +231,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
                 | Op::Think(_)
                 | Op::BeginGroup(_)
                 | Op::EndGroup
+                | Op::Parallel { .. }
                 | Op::Measure { .. } => next,
                 // a step of which is not known how many requests it makes
                 _ => return None,

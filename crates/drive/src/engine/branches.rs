@@ -1,17 +1,22 @@
-//! Branches: a session of its own for each request that a program makes beside others.
+//! Branches: a session of its own for each request that a program, or a parallel step, makes beside others.
 //!
 //! A branch is none of the load's sessions: nothing arrives with it, and no weight draws it. It ends with its session at
 //! the latest.
 
 use std::time::Duration;
 
+use tidemark_scenario::Value;
+use tidemark_scenario::plan::Op;
+
 use crate::clock::nanoseconds;
 use crate::engine::programs::Asked;
+use crate::engine::request::Prepared;
 use crate::engine::thread::{Flow, Thread};
 use crate::engine::timers::Alarm;
 use crate::session::arrivals::Origin;
 use crate::session::branches::{Branching, MOST_BRANCHES};
 use crate::session::program::{Outgoing, ProgramRequest};
+use crate::session::times::Times;
 use crate::session::{Session, SessionState};
 
 /// No time at all.
@@ -22,6 +27,13 @@ impl Flow {
     #[inline]
     pub fn owner(&self, s: usize) -> usize {
         if self.branches.any() { self.parent(s).unwrap_or(s) } else { s }
+    }
+
+    /// From when on a user's time with a request is not counted as lost yet: one that waits for several at once loses it once.
+    pub fn not_counted_lost(&mut self, owner: usize, times: &Times) -> u64 {
+        let Some(branching) = self.sessions[owner].branching_mut() else { return times.due_ns };
+        let counted_ns = branching.lost_ns.max(times.end_ns);
+        times.due_ns.max(std::mem::replace(&mut branching.lost_ns, counted_ns)).min(times.end_ns)
     }
 
     fn parent(&self, s: usize) -> Option<usize> {
@@ -35,10 +47,7 @@ impl Thread<'_> {
         let parent = self.flow.owner(s);
         let begun = self.flow.sessions[parent].branching().map_or(0, |own| own.branches.len());
         if begun >= MOST_BRANCHES || !self.flow.branches.has_room() {
-            let due_ns = self.flow.sessions[s].due_ns;
-            let label = self.prepared[self.prepared_of(request.label)].label;
-            self.recorder.offered(label, due_ns);
-            self.recorder.dropped(label, due_ns);
+            self.drop_unbegun(s, self.prepared_of(request.label));
             if let Some(program) = &mut self.program {
                 program.branched(parent as u32, None);
             }
@@ -46,6 +55,8 @@ impl Thread<'_> {
         }
         self.lend_all(parent, now_ns);
         let b = self.begin_branch(parent, s);
+        let op = self.flow.sessions[parent].place();
+        self.flow.sessions[b].go_within_program(op);
         if let Some(program) = &mut self.program {
             program.branched(parent as u32, Some(b as u32));
         }
@@ -68,15 +79,95 @@ impl Thread<'_> {
         let Session { due_ns, ready_ns, .. } = sessions[s];
         sessions[parent].branching_or_new().branches.push(b as u32);
         let kind = sessions[parent].kind();
-        let op = sessions[parent].place();
         let branch = &mut sessions[b];
         branch.begin((kind, &self.kinds[kind]), *slots, false, (&mut scratch.held, self.shared));
-        branch.go_within_program(op);
         branch.origin = Origin::default();
         (branch.due_ns, branch.ready_ns, branch.begun_due_ns) = (due_ns, ready_ns, due_ns);
         branch.state = SessionState::Thinking;
         *branch.branching_or_new() = Branching { parent: Some(parent as u32), ..Branching::default() };
         b
+    }
+
+    /// A request is due, and there is no room for a branch.
+    fn drop_unbegun(&mut self, s: usize, request: usize) {
+        let (label, due_ns) = (self.prepared[request].label, self.flow.sessions[s].due_ns);
+        self.recorder.offered(label, due_ns);
+        self.recorder.dropped(label, due_ns);
+    }
+
+    /// Gets requests of a parallel step on their way, at most so many to each target; whether all are over, and it has gone on
+    /// at its end.
+    pub fn parallel(&mut self, s: usize, (until, at_most): (u32, u16), now_ns: u64) -> bool {
+        let session = &mut self.flow.sessions[s];
+        let first = session.place() + 1;
+        let branching = session.branching_or_new();
+        branching.news_ns = None;
+        if branching.unsent.is_none() {
+            (branching.unsent, branching.any_failed) = (Some((first..until).collect()), false);
+            self.lend_all(s, now_ns);
+        }
+        loop {
+            let mut held = Vec::new();
+            for op in self.flow.sessions[s].branching_or_new().unsent.take().unwrap_or_default() {
+                let Some(Op::Request(request)) =
+                    self.kinds[self.flow.sessions[s].kind()].ops.get(op as usize)
+                else {
+                    continue;
+                };
+                let target = self.prepared[usize::from(*request)].target;
+                match self.under_way_to(s, target.into()) < usize::from(at_most) {
+                    true => self.branch_off(s, *request, now_ns),
+                    false => held.push(op),
+                }
+            }
+            let branching = self.flow.sessions[s].branching_or_new();
+            let (is_over, is_idle) = (held.is_empty(), branching.branches.is_empty());
+            if is_idle && is_over {
+                break;
+            }
+            branching.unsent = Some(held);
+            if !is_idle {
+                branching.until_ns = NEVER;
+                self.flow.sessions[s].state = SessionState::Awaiting;
+                self.timers.clear(s, Alarm::Wake);
+                return false;
+            }
+        }
+        let session = &mut self.flow.sessions[s];
+        session.went_well = !session.branching_or_new().any_failed;
+        session.branching_or_new().news_ns = None;
+        session.requested = true;
+        session.go_to(until);
+        true
+    }
+
+    /// Requests of a session's branches that are under way to a target.
+    fn under_way_to(&self, s: usize, target: usize) -> usize {
+        let branches = self.flow.sessions[s].branching().map_or(&[][..], |own| &own.branches);
+        branches.iter().filter(|b| self.flow.sessions[**b as usize].target() == target).count()
+    }
+
+    /// A request of the plan goes on a branch of its session, with the variables that this has.
+    fn branch_off(&mut self, s: usize, request: u16, now_ns: u64) {
+        if !self.flow.branches.has_room() {
+            self.flow.sessions[s].branching_or_new().any_failed = true;
+            return self.drop_unbegun(s, request.into());
+        }
+        let b = self.begin_branch(s, s);
+        let own = std::mem::take(&mut self.flow.sessions[s].slots);
+        let branch = &mut self.flow.sessions[b];
+        for (slot, of) in branch.slots.iter_mut().zip(&own).filter(|(_, of)| of.value() != Value::Missing) {
+            self.flow.scratch.held.write(self.shared, slot, |slot| slot.clone_from(of));
+        }
+        branch.finish();
+        self.flow.sessions[s].slots = own;
+        let Prepared { target, timeout_ns, .. } = self.prepared[usize::from(request)];
+        self.flow.sessions[b].turn_to(target);
+        self.fall_due(b, request, timeout_ns, now_ns);
+        let placed = self.place(b, now_ns);
+        if self.settle(b, placed, now_ns) {
+            self.timers.set(b, Alarm::Wake, now_ns);
+        }
     }
 
     /// A session that has branches begun holds nothing meanwhile that they may wait for.
@@ -181,8 +272,17 @@ impl Thread<'_> {
         self.timers.clear(b, Alarm::Wake);
         self.timers.clear(b, Alarm::Timeout);
         let Some(parent) = self.flow.parent(b) else { return };
+        let went_well = self.flow.sessions[b].went_well;
         if let Some(own) = self.flow.sessions[parent].branching_mut() {
             own.branches.retain(|branch| *branch as usize != b);
+            own.any_failed |= !went_well;
+        }
+        // what its answer set is the session's
+        let request = usize::from(self.flow.sessions[b].request);
+        for slot in &self.prepared[request].keeps {
+            let mut kept = std::mem::take(&mut self.flow.sessions[b].slots[usize::from(*slot)]);
+            std::mem::swap(&mut self.flow.sessions[parent].slots[usize::from(*slot)], &mut kept);
+            self.flow.sessions[b].slots[usize::from(*slot)] = kept;
         }
         self.flow.sessions[b].state = SessionState::Free;
         self.flow.branches.give(b as u32);

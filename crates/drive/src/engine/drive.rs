@@ -33,7 +33,7 @@ use crate::protocols::transport::Transport;
 
 use crate::session::Weights;
 use crate::session::arrivals::{Schedule, phase_ends, share, span};
-use allotment::{Allotment, allot, dialer, origins, plans, pools, single, sites, transport};
+use allotment::{Allotment, allot, dialer, few, origins, plans, pools, sites, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -43,6 +43,8 @@ const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
 /// Time for each connection that is made before a load that is measured from its begin on, and for all of them at most.
 const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
 const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
+/// Connections to each target for a session that is run once and may have several requests under way.
+const CONNECTIONS_ONCE: usize = 20;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
 
@@ -369,6 +371,11 @@ pub fn run_logged(
     one_session(plan, kind, shared, options, (number % ONCE_THREAD, logger), begun)
 }
 
+/// Whether sessions of a kind may have several requests under way.
+fn has_branches(kind: &SessionKind) -> bool {
+    kind.ops.iter().any(|op| matches!(op, Op::Program | Op::Parallel { .. }))
+}
+
 fn one_session(
     plan: &Plan,
     kind: &SessionKind,
@@ -379,7 +386,8 @@ fn one_session(
     begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
-    let places = single(&plans, &options.targets);
+    let connections = if has_branches(kind) { CONNECTIONS_ONCE } else { 1 };
+    let places = few(&plans, &options.targets, connections);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let wakers = Arc::from([poller.waker()]);

@@ -179,6 +179,16 @@ impl Thread<'_> {
                         return;
                     }
                 }
+                Turn::Parallel(until, at_most) => {
+                    if !self.parallel(s, (until, at_most), now_ns) {
+                        return;
+                    }
+                    steps_done += 1;
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
+                        return;
+                    }
+                }
                 Turn::Program { begins } => {
                     match self.ask_program(s, begins, now_ns) {
                         Asked::Placed(placed) => {

@@ -385,16 +385,19 @@ impl Thread<'_> {
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns(), end_ns, own_ns: session.own_ns };
         let is_slow = self.recorder.ended(request.label, outcome, &times);
+        let owner = self.flow.owner(s);
+        let session = &self.flow.sessions[s];
         if (outcome.is_error() || self.recorder.spans_window(&times))
-            && session.origin.is_user()
+            && self.flow.sessions[owner].origin.is_user()
             && !session.lacked_a_connection(outcome, end_ns)
             // who waits for what the server tells unasked is not stuck
             && !(request.is_wait && matches!(outcome, Outcome::Ok | Outcome::Unfinished))
         {
-            self.recorder.came_to_nothing(outcome, &times);
+            let due_ns = self.flow.not_counted_lost(owner, &times);
+            self.recorder.came_to_nothing(outcome, &Times { due_ns, ..times });
         }
+        let session = &self.flow.sessions[s];
         let connecting = session.connecting();
-        let owner = self.flow.owner(s);
         if let Some(groups) = self.flow.sessions[owner].groups() {
             groups.ended(outcome, &times);
         }

@@ -2,7 +2,7 @@
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{
-    Follow, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, TransactionPart,
+    Follow, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, SlotIndex, TransactionPart,
 };
 
 use crate::clock::nanoseconds;
@@ -38,6 +38,8 @@ pub(crate) struct Prepared {
     pub sets_cookies: bool,
     /// The path of cookies for which its answer says none, where that does not vary.
     pub cookie_path: Option<Vec<u8>>,
+    /// Variables that are of its session once it is over.
+    pub keeps: Box<[SlotIndex]>,
     /// How many it has followed.
     pub hops: u64,
 }
@@ -68,6 +70,7 @@ impl Prepared {
             follow: None,
             sets_cookies: true,
             cookie_path: None,
+            keeps: Box::default(),
             hops: 0,
         }
     }
@@ -90,7 +93,15 @@ impl Prepared {
             key: request.key,
             is_entered: request.key.is_some() || request.ledger.is_some() || request.follow.is_some(),
             follow: request.follow.clone(),
+            keeps: kept_by(request).collect(),
             hops: 0,
         }
     }
+}
+
+/// The variables that a request sets.
+fn kept_by(request: &RequestPlan) -> impl Iterator<Item = SlotIndex> + '_ {
+    let of_key = request.key.iter().flat_map(|key| [key.number, key.version]);
+    let of_ledger = request.ledger.iter().map(|ledger| ledger.slot);
+    request.extractions.iter().map(|extraction| extraction.slot).chain(of_key).chain(of_ledger)
 }

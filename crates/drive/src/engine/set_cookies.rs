@@ -31,7 +31,7 @@ impl Thread<'_> {
             if let Err(why) = take(&mut session.cold_or_new().jars, (sites, from), &set, path, now_s) {
                 why.count(counts);
                 if let Some(witness) = witness.as_deref_mut() {
-                    witness.cookie_not_kept(set.name, why.words());
+                    witness.cookie_not_kept(s, set.name, why.words());
                 }
             }
         });

@@ -3,6 +3,7 @@
 //! Only a session that is run once is ([`run_logged`](crate::run_logged)): each step is copied as it ends, up to a bound, and
 //! handed over. No load pays for it with more than a look at an empty place.
 
+use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 
 use tidemark_record::LoggedAnswer;
@@ -62,54 +63,68 @@ pub(crate) fn logged_answer(answer: &dyn Answer, probe: &Probe, body_bytes_max: 
 pub(crate) struct StepLogger {
     steps: Sender<LoggedStep>,
     labels: Vec<String>,
-    current: LoggedStep,
+    /// What is under way, by session: branches are several.
+    current: HashMap<usize, LoggedStep>,
 }
 
 impl StepLogger {
     /// For a plan with these labels.
     pub fn new(steps: Sender<LoggedStep>, labels: &[String]) -> StepLogger {
-        StepLogger { steps, labels: labels.to_vec(), current: LoggedStep::default() }
+        StepLogger { steps, labels: labels.to_vec(), current: HashMap::new() }
+    }
+
+    fn current(&mut self, s: usize) -> &mut LoggedStep {
+        self.current.entry(s).or_default()
     }
 
     /// This is about to be sent; what was before was not, or it was a redirect.
-    pub fn sent(&mut self, bytes: &[u8]) {
-        let LoggedStep { hops, cookies, .. } = std::mem::take(&mut self.current);
+    pub fn sent(&mut self, s: usize, bytes: &[u8]) {
+        let current = self.current(s);
+        let LoggedStep { hops, cookies, .. } = std::mem::take(current);
         let (sent, sent_bytes) = (start(bytes, LOGGED_BYTES), bytes.len());
-        self.current = LoggedStep { sent, sent_bytes, hops, cookies, ..LoggedStep::default() };
+        *current = LoggedStep { sent, sent_bytes, hops, cookies, ..LoggedStep::default() };
     }
 
     /// The answer was a redirect, which is followed.
-    pub fn redirected(&mut self, status: u16, location: &[u8]) {
+    pub fn redirected(&mut self, s: usize, status: u16, location: &[u8]) {
         let location = String::from_utf8_lossy(&start(location, LOGGED_BYTES)).into_owned();
-        self.current.hops.push((status, location));
+        self.current(s).hops.push((status, location));
     }
 
     /// A cookie that an answer sets is not sent back.
-    pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
-        self.current.cookies.push((String::from_utf8_lossy(&start(name, LOGGED_BYTES)).into_owned(), why));
+    pub fn cookie_not_kept(&mut self, s: usize, name: &[u8], why: &'static str) {
+        let name = String::from_utf8_lossy(&start(name, LOGGED_BYTES)).into_owned();
+        self.current(s).cookies.push((name, why));
     }
 
     /// This was the answer.
     pub fn answered(
         &mut self,
+        s: usize,
         answer: &dyn Answer,
         probe: &Probe,
         variables: Variables<'_>,
         (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
-        self.current.answer = Some(logged_answer(answer, probe, LOGGED_BYTES));
-        self.current.extracted = probe.extracted(variables, flaw);
-        self.current.checks = probe.checked(answer, variables, flaw, scratch);
+        let current = self.current(s);
+        current.answer = Some(logged_answer(answer, probe, LOGGED_BYTES));
+        current.extracted = probe.extracted(variables, flaw);
+        current.checks = probe.checked(answer, variables, flaw, scratch);
     }
 
     /// It failed.
-    pub fn failed(&mut self, failure: &str) {
-        self.current.failure = Some(failure.to_owned());
+    pub fn failed(&mut self, s: usize, failure: &str) {
+        self.current(s).failure = Some(failure.to_owned());
     }
 
     /// It is over.
-    pub fn over(&mut self, label: u16, took_ns: Option<u64>, is_unfinished: bool, variables: Variables<'_>) {
-        let mut step = std::mem::take(&mut self.current);
+    pub fn over(
+        &mut self,
+        s: usize,
+        (label, took_ns, is_unfinished): (u16, Option<u64>, bool),
+        variables: Variables<'_>,
+    ) {
+        let mut step = self.current.remove(&s).unwrap_or_default();
         step.is_unfinished = is_unfinished;
         step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
         step.took_us = took_ns.map(|took_ns| took_ns / 1_000);

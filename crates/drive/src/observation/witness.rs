@@ -29,7 +29,7 @@ impl Witness {
     /// This is about to be sent for a session's request of this index.
     pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8], variables: Variables<'_>) {
         if let Some(logger) = &mut self.logger {
-            logger.sent(bytes);
+            logger.sent(s, bytes);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.sent(s, request, bytes, variables);
@@ -39,7 +39,7 @@ impl Witness {
     /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, s: usize, status: u16, location: &[u8]) {
         if let Some(logger) = &mut self.logger {
-            logger.redirected(status, location);
+            logger.redirected(s, status, location);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.redirected(s, status, location);
@@ -47,9 +47,9 @@ impl Witness {
     }
 
     /// A cookie that an answer sets is not sent back.
-    pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
+    pub fn cookie_not_kept(&mut self, s: usize, name: &[u8], why: &'static str) {
         if let Some(logger) = &mut self.logger {
-            logger.cookie_not_kept(name, why);
+            logger.cookie_not_kept(s, name, why);
         }
     }
 
@@ -63,7 +63,7 @@ impl Witness {
         (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
         if let Some(logger) = &mut self.logger {
-            logger.answered(answer, probe, variables, (flaw, scratch));
+            logger.answered(s, answer, probe, variables, (flaw, scratch));
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.answered(s, answer, probe, flaw);
@@ -78,7 +78,7 @@ impl Witness {
     /// It failed.
     pub fn failed(&mut self, s: usize, failure: &str) {
         if let Some(logger) = &mut self.logger {
-            logger.failed(failure);
+            logger.failed(s, failure);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.failed(s, failure);
@@ -89,7 +89,7 @@ impl Witness {
     pub fn over(&mut self, s: usize, end: &Ending, variables: Variables<'_>) {
         if let Some(logger) = &mut self.logger {
             let took_ns = end.times.sent_ns.map(|sent_ns| end.times.end_ns.saturating_sub(sent_ns));
-            logger.over(end.label, took_ns, end.outcome == Outcome::Unfinished, variables);
+            logger.over(s, (end.label, took_ns, end.outcome == Outcome::Unfinished), variables);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.over(s, end, variables);

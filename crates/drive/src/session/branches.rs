@@ -1,7 +1,9 @@
 //! Branches: sessions that a session's program begins, so that several of its requests are under way at once.
 
+use tidemark_scenario::plan::PARALLEL_REQUESTS_MAX;
+
 /// Most branches of a session that are under way at once.
-pub const MOST_BRANCHES: usize = 1_000;
+pub const MOST_BRANCHES: usize = PARALLEL_REQUESTS_MAX;
 /// Most branches of all sessions of a thread that are under way at once.
 pub const MOST_BRANCHES_OF_THREAD: usize = 100_000;
 
@@ -16,6 +18,12 @@ pub(crate) struct Branching {
     pub news_ns: Option<u64>,
     /// Until when it waits for that.
     pub until_ns: u64,
+    /// The operations of its parallel step whose requests are not due yet; none outside of one.
+    pub unsent: Option<Vec<u32>>,
+    /// Whether a branch of that has not ended well.
+    pub any_failed: bool,
+    /// Up to when its user's time has been counted as lost.
+    pub lost_ns: u64,
 }
 
 /// The branches of a thread. Their numbers are never those of other sessions.

@@ -30,6 +30,7 @@
     timers.set(id, { at: host.now() + wait, call, values, every: every ? Math.max(wait, 1) : 0 });
     return id;
   };
+  host.defer = (call) => void add(call, 0, [], false);
   globalThis.setTimeout = (call, delay, ...values) => add(call, delay, values, false);
   globalThis.setInterval = (call, delay, ...values) => add(call, delay, values, true);
   globalThis.clearTimeout = globalThis.clearInterval = (id) => void timers.delete(id);
@@ -99,7 +100,7 @@
     },
   };
 
-  host.setting = { agent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false };
+  host.setting = { agent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false, batch: 20, batchPerHost: 6 };
   host.configure = (options) => {
     const told = (name, otherwise) => (options[name] === undefined || options[name] === null ? otherwise : options[name]);
     host.setting = {
@@ -107,6 +108,8 @@
       noCookiesReset: Boolean(options.noCookiesReset),
       maxRedirects: Number(told("maxRedirects", 10)),
       throw: Boolean(options.throw),
+      batch: Math.max(1, Number(told("batch", 20)) || 1),
+      batchPerHost: Number(told("batchPerHost", 6)) || 0,
       discardResponseBodies: Boolean(options.discardResponseBodies),
     };
   };

@@ -1,3 +1,6 @@
+import { CookieJar, hostOf } from "tidemark:cookies";
+import { awaitAll, inTurn, promised } from "tidemark:requests";
+
 const host = globalThis.__k6;
 
 const isRedirect = (status) => status >= 301 && status <= 308 && status !== 304 && status !== 305 && status !== 306;
@@ -44,126 +47,8 @@ const isGood = (callback, status) => {
 
 // ---- cookies
 
-const hostOf = (url) => /^[a-z]+:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)/i.exec(url)?.[1].toLowerCase() ?? "";
-const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
-
-const unquoted = (text) => (text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text);
-
-export class CookieJar {
-  #all = [];
-  isEmpty = true;
-
-  set(url, name, value, options = {}) {
-    const given = options ?? {};
-    const domain = given.domain ? String(given.domain).replace(/^\./, "").toLowerCase() : "";
-    this.#put({
-      name: String(name), value: String(value), host: domain || hostOf(url), isDomain: Boolean(domain),
-      path: given.path || "/", secure: Boolean(given.secure), httpOnly: Boolean(given.http_only), maxAge: given.max_age ?? 0,
-      expires: given.expires ? Date.parse(given.expires) : given.max_age > 0 ? Date.now() + given.max_age * 1000 : Infinity,
-    });
-    return true;
-  }
-
-  #put(cookie) {
-    this.isEmpty = false;
-    const same = (other) => other.name === cookie.name && other.host === cookie.host && other.path === cookie.path;
-    const at = this.#all.findIndex(same);
-    if (at >= 0) this.#all[at] = cookie;
-    else if (this.#all.length < 3000) this.#all.push(cookie);
-  }
-
-  // what a response sets, by its Set-Cookie lines
-  take(url, lines) {
-    const set = Object.create(null);
-    for (const line of lines) {
-      const [pair, ...attributes] = line.split(";");
-      const cut = pair.indexOf("=");
-      if (cut < 1) continue;
-      const from = pathOf(url);
-      const cookie = {
-        name: pair.slice(0, cut).trim(), value: unquoted(pair.slice(cut + 1).trim()), host: hostOf(url), isDomain: false,
-        path: from.slice(0, Math.max(1, from.lastIndexOf("/"))), secure: false, httpOnly: false, maxAge: 0, expires: Infinity,
-      };
-      const told = { domain: "", path: "", expires: 0 };
-      let maxAge = null;
-      for (const attribute of attributes) {
-        const [key, ...rest] = attribute.split("=");
-        const value = rest.join("=").trim();
-        switch (key.trim().toLowerCase()) {
-          case "domain":
-            told.domain = value.replace(/^\./, "").toLowerCase();
-            break;
-          case "path":
-            told.path = value;
-            if (value.startsWith("/")) cookie.path = value;
-            break;
-          case "expires":
-            told.expires = Date.parse(value);
-            if (Number.isNaN(told.expires)) told.expires = 0;
-            else cookie.expires = told.expires;
-            break;
-          case "max-age":
-            if (/^-?\d+$/.test(value)) maxAge = Number(value);
-            break;
-          case "secure":
-            cookie.secure = true;
-            break;
-          case "httponly":
-            cookie.httpOnly = true;
-            break;
-          default:
-        }
-      }
-      if (maxAge !== null) {
-        cookie.maxAge = maxAge;
-        cookie.expires = Date.now() + maxAge * 1000;
-      }
-      (set[cookie.name] ??= []).push({
-        name: cookie.name, value: cookie.value, domain: told.domain, path: told.path, http_only: cookie.httpOnly,
-        secure: cookie.secure, max_age: cookie.maxAge, expires: told.expires,
-      });
-      if (told.domain && told.domain !== cookie.host) {
-        if (!cookie.host.endsWith(`.${told.domain}`)) continue;
-        [cookie.host, cookie.isDomain] = [told.domain, true];
-      } else if (told.domain) {
-        cookie.isDomain = true;
-      }
-      this.#put(cookie);
-    }
-    return set;
-  }
-
-  // those that go with a request to a URL, the longest path first
-  of(url) {
-    if (this.#all.length === 0) return [];
-    const now = Date.now();
-    this.#all = this.#all.filter((cookie) => cookie.expires > now);
-    const [name, path, isSecure] = [hostOf(url), pathOf(url), /^https:/i.test(url)];
-    const fits = (cookie) =>
-      (name === cookie.host || (cookie.isDomain && name.endsWith(`.${cookie.host}`))) &&
-      (path === cookie.path || (path.startsWith(cookie.path) && (cookie.path.endsWith("/") || path[cookie.path.length] === "/"))) &&
-      (!cookie.secure || isSecure);
-    return this.#all.filter(fits).sort((a, b) => b.path.length - a.path.length);
-  }
-
-  cookiesForURL(url) {
-    const found = Object.create(null);
-    for (const cookie of this.of(url)) (found[cookie.name] ??= []).push(cookie.value);
-    return found;
-  }
-
-  clear(url) {
-    const gone = new Set(this.of(url));
-    this.#all = this.#all.filter((cookie) => !gone.has(cookie));
-  }
-
-  delete(url, name) {
-    const gone = new Set(this.of(url).filter((cookie) => cookie.name === name));
-    this.#all = this.#all.filter((cookie) => !gone.has(cookie));
-  }
-}
-
 let jar = new CookieJar();
+export { CookieJar };
 export const cookieJar = () => jar;
 host.onBegin(() => {
   if (!jar.isEmpty && !host.setting.noCookiesReset) jar = new CookieJar();
@@ -466,8 +351,10 @@ const digestOf = (challenge, method, path, user, password) => {
 
 const NONE = Object.freeze({});
 
-// `first` is the answer that there is already to the first request.
-function request(method, url, body, params, first) {
+// What a request with its redirects asks for, one after the other: it yields what `host.send` takes, and is handed the answer.
+// `first` is the answer that there is already to the first one.
+function* exchange(method, url, body, params, first) {
+  const { group } = host;
   method = String(method);
   let name;
   if (url !== null && typeof url === "object" && "__url" in url) {
@@ -575,7 +462,7 @@ function request(method, url, body, params, first) {
     // that the server asks who it is belongs to a digest
     const isAsking = user !== undefined && given.auth === "digest" && authorization === basic;
     const told = isAsking ? [timeout, name, kind === "none", [200, 399, 401, 401], flatTags] : extra;
-    const raw = first ?? host.send(method, url, sent, lines, host.group, told);
+    const raw = first ?? (yield [method, url, sent, lines, group, told]);
     first = undefined;
     let cookies;
     if (raw.length > PLAIN && raw[10] !== "") cookies = used.take(url, raw[10].split("\n"));
@@ -625,6 +512,7 @@ function request(method, url, body, params, first) {
   }
 }
 
+const request = (...of) => inTurn(exchange(...of));
 export const get = (url, params) => {
   if (params !== undefined || typeof url !== "string" || url.includes("@") || !jar.isEmpty || host.hasVuTags) {
     return request("GET", url, null, params);
@@ -645,23 +533,19 @@ export const put = (url, body, params) => request("PUT", url, body, params);
 export const patch = (url, body, params) => request("PATCH", url, body, params);
 export const del = (url, body, params) => request("DELETE", url, body, params);
 export const options = (url, body, params) => request("OPTIONS", url, body, params);
-export const asyncRequest = async (method, url, body, params) => {
-  await null;
-  return request(method, url, body, params);
-};
+export const asyncRequest = (method, url, body, params) => promised(exchange(method, url, body, params));
 
 export function batch(requests) {
   if (requests === null || typeof requests !== "object") throw new TypeError("batch takes an array or an object of requests");
-  const one = (told) => {
-    if (typeof told === "string" || (told && "__url" in told)) return request("GET", told);
-    if (Array.isArray(told)) {
-      const [method, url, body, params] = told;
-      return request(method, url, String(method).toUpperCase() === "GET" ? null : body, params);
-    }
-    return request(told.method ?? "GET", told.url, told.body, told.params);
+  const names = Object.keys(requests);
+  const asks = (told) => {
+    if (typeof told === "string" || (told && "__url" in told)) return ["GET", told, null];
+    if (Array.isArray(told)) return told;
+    const method = String(told.method ?? "GET").toUpperCase();
+    return [method, told.url, method === "GET" || method === "HEAD" ? null : told.body, told.params];
   };
-  if (Array.isArray(requests)) return requests.map(one);
-  return Object.fromEntries(Object.keys(requests).map((name) => [name, one(requests[name])]));
+  const responses = awaitAll(names.map((name) => exchange(...asks(requests[name]))), host.setting);
+  return Array.isArray(requests) ? responses : Object.fromEntries(names.map((name, at) => [name, responses[at]]));
 }
 
 export const url = (parts, ...values) => {

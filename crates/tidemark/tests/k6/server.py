@@ -10,11 +10,30 @@ import hashlib
 import json
 import re
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = open(sys.argv[1], "a", buffering=1)
 # what says something of the script, and nothing of who runs it
 HEADERS = {"content-type", "cookie", "authorization", "accept", "content-encoding", "x-token", "x-sign", "x-name", "x-data", "referer"}
+
+
+# requests that are answered together, by how many: each line waits for the others
+TOGETHER = {}
+RELEASED = threading.Event()
+CHANGED = threading.Condition()
+PATIENCE_S = 20
+
+
+def answered_together(many, line):
+    with CHANGED:
+        wave = TOGETHER.setdefault(many, [])
+        wave.append(line)
+        if len(wave) == many:
+            LOG.write("".join(sorted(TOGETHER.pop(many))))
+            wave.append("")
+            CHANGED.notify_all()
+        return CHANGED.wait_for(lambda: len(wave) > many, PATIENCE_S)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -50,8 +69,12 @@ class Handler(BaseHTTPRequestHandler):
         if kept.get("content-encoding"):
             shown = "encoded"
         line = [self.command, self.path, json.dumps(kept, sort_keys=True), shown]
-        LOG.write("\t".join(line).replace("\r", "\\r").replace("\n", "\\n") + "\n")
+        line = "\t".join(line).replace("\r", "\\r").replace("\n", "\\n") + "\n"
         path = self.path.split("?")[0]
+        if path.startswith("/together/"):
+            is_whole = answered_together(int(path.split("/")[2]), line)
+            return self.answer(200 if is_whole else 503, path.encode())
+        LOG.write(line)
         json_type = ("Content-Type", "application/json")
         if path == "/login":
             self.answer(201, json.dumps({"token": "t-17", "user": {"id": 9, "tags": ["a", "b"]}}).encode(), [json_type])
@@ -63,6 +86,14 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(status, b"" if status == 204 else b"as asked")
         elif path == "/set":
             self.answer(200, b"set", [("Set-Cookie", "sid=abc; Path=/"), ("Set-Cookie", "deep=1; Path=/deep")])
+        elif path == "/broken":
+            self.close_connection = True
+        elif path == "/hold":
+            self.answer(200 if RELEASED.wait(PATIENCE_S) else 503)
+            RELEASED.clear()
+        elif path == "/release":
+            RELEASED.set()
+            self.answer(200)
         elif path == "/gone":
             self.answer(200, b"gone", [("Set-Cookie", "sid=; Path=/; Max-Age=0")])
         elif path.startswith("/to/"):

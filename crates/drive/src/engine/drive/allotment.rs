@@ -114,11 +114,15 @@ pub(super) fn plans<'p>(plan: &'p Plan, targets: &[Target]) -> Vec<Cow<'p, Plan>
     }
 }
 
-/// A single connection to each.
-pub(super) fn single<'a>(plans: &'a [Cow<'_, Plan>], targets: &'a [Target]) -> Vec<Place<'a>> {
+/// So many connections to each, for a single session.
+pub(super) fn few<'a>(
+    plans: &'a [Cow<'_, Plan>],
+    targets: &'a [Target],
+    connections: usize,
+) -> Vec<Place<'a>> {
     let place = |(plan, target): (&'a Cow<'_, Plan>, &'a Target)| {
-        let sockets = target.protocol.shards().map_or(1, Shards::room);
-        Place { target, plan, sockets, depth: 1, connections: 1 }
+        let sockets = target.protocol.shards().map_or(connections, Shards::room);
+        Place { target, plan, sockets, depth: 1, connections }
     };
     plans.iter().zip(targets).map(place).collect()
 }

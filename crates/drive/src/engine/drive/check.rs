@@ -1,7 +1,7 @@
 //! What the threads rely on without looking again.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Curve, Op, Phase, SessionKind};
+use tidemark_scenario::plan::{Curve, Op, PARALLEL_REQUESTS_MAX, Phase, SessionKind};
 
 use super::allotment::plans;
 use crate::DriveOptions;
@@ -92,6 +92,17 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
             }
             Op::Jump(to) | Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
+            Op::Parallel { until, .. } => {
+                let requests = kind.ops.get(index + 1..*until as usize);
+                let is_http = |op: &Op| match op {
+                    Op::Request(of) => {
+                        plan.requests.get(usize::from(*of)).is_some_and(|request| request.http().is_some())
+                    }
+                    _ => false,
+                };
+                requests.is_some_and(|ops| ops.len() <= PARALLEL_REQUESTS_MAX && ops.iter().all(is_http))
+                    && jumps(*until)
+            }
             Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
             Op::Measure { metric, .. } => usize::from(*metric) < plan.metrics.len(),
             Op::Think(_) | Op::EndGroup | Op::Refuse { .. } | Op::Program | Op::End => true,

@@ -1,0 +1,266 @@
+//! Requests that JavaScript makes: sent one after another, or beside what else a user does.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rquickjs::function::Func;
+use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, Result, Value};
+use tidemark_drive::MOST_BRANCHES;
+
+use crate::bytes;
+use crate::host::{Host, SLEEP_MAX, host};
+use crate::metrics::{self, Kind};
+use crate::modules::thrown;
+use crate::vu::{Answer, Input, Output, Request};
+
+/// What is measured of a request once its answer is there.
+#[derive(Debug)]
+struct Made {
+    method: String,
+    url: String,
+    name: Option<String>,
+    /// Statuses that are good; none where every one from 200 to 399 is.
+    expected: Option<Arc<[(u16, u16)]>>,
+    is_judged: bool,
+    group: String,
+    tags: String,
+    sent_bytes: usize,
+}
+
+/// Requests of a user that are under way beside what else it does, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    last: Cell<u64>,
+    made: RefCell<HashMap<u64, Made>>,
+}
+
+impl Beside {
+    /// Whether there are any.
+    pub fn is_any(&self) -> bool {
+        !self.made.borrow().is_empty()
+    }
+
+    /// None is waited for any more.
+    pub fn forget(&self) {
+        self.made.borrow_mut().clear();
+    }
+}
+
+/// Adds the natives that send.
+pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
+    natives.set("send", Func::from(send))?;
+    natives.set("sendBeside", Func::from(send_beside))?;
+    natives.set("awaitBeside", Func::from(await_beside))
+}
+
+/// What is sent, and what is measured of it. `extra`: time-out in ms (below 0 none), name, whether the body is of no
+/// interest, good statuses as pairs (null: none is bad or good), tags.
+fn made(
+    host: &Host,
+    (method, url): (String, String),
+    body: &Value<'_>,
+    (head, group): (&str, String),
+    extra: Option<Array<'_>>,
+) -> Result<(Request, Made)> {
+    let mut request = Request { method, url, ..Request::default() };
+    let mut tags = String::new();
+    let mut is_judged = true;
+    if let Some(extra) = extra {
+        let timeout_ms: f64 = extra.get(0)?;
+        request.timeout = (timeout_ms >= 0.0 && timeout_ms.is_finite())
+            .then(|| Duration::from_secs_f64((timeout_ms / 1e3).min(SLEEP_MAX.as_secs_f64())));
+        request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
+        request.discards_body = extra.get(2)?;
+        let ranges: Value<'_> = extra.get(3)?;
+        is_judged = !ranges.is_null();
+        request.expected = match ranges.as_array() {
+            Some(ranges) => {
+                let bounds = ranges.iter::<f64>().collect::<Result<Vec<f64>>>()?;
+                Some(bounds.chunks_exact(2).map(|pair| (pair[0] as u16, pair[1] as u16)).collect())
+            }
+            None if !is_judged => Some(Arc::from([(0, u16::MAX)])),
+            None => None,
+        };
+        tags = extra.get(4)?;
+    }
+    request.body = bytes::optional(body)?;
+    let sent_bytes = head.len() + request.body.as_ref().map_or(0, Vec::len);
+    request.headers = head
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    if request.url.starts_with('/')
+        && let Some(base) = host.script.base.get()
+    {
+        request.url = format!("{base}{}", request.url);
+    }
+    let made = Made {
+        method: request.method.clone(),
+        url: request.url.clone(),
+        name: request.name.clone(),
+        expected: request.expected.clone(),
+        is_judged,
+        group,
+        tags,
+        sent_bytes,
+    };
+    Ok((request, made))
+}
+
+/// Sends a request, and waits for its answer.
+fn send<'js>(
+    ctx: Ctx<'js>,
+    method: String,
+    url: String,
+    body: Value<'js>,
+    head: String,
+    group: String,
+    extra: Option<Array<'js>>,
+) -> Result<Array<'js>> {
+    let host = host(&ctx)?;
+    host.is_in_run(&ctx, "a request")?;
+    let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
+    let answer = match host.wait(&ctx, Output::Send(Box::new(request)))? {
+        Input::Answer(answer) => answer,
+        _ => Answer { error: "the request was not sent".into(), error_code: 1000, ..Answer::default() },
+    };
+    measured(&ctx, &host, &made, answer)
+}
+
+/// Sends a request beside what else the user does; the number under which its answer arrives.
+fn send_beside<'js>(
+    ctx: Ctx<'js>,
+    method: String,
+    url: String,
+    body: Value<'js>,
+    head: String,
+    group: String,
+    extra: Option<Array<'js>>,
+) -> Result<u64> {
+    let host = host(&ctx)?;
+    host.is_in_run(&ctx, "a request")?;
+    let under_way = host.beside.made.borrow().len();
+    if under_way >= MOST_BRANCHES {
+        return Err(thrown(
+            &ctx,
+            &format!("{under_way} requests are under way, which is the most; await some"),
+        ));
+    }
+    let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
+    let id = host.beside.last.get() + 1;
+    host.beside.last.set(id);
+    host.beside.made.borrow_mut().insert(id, made);
+    host.wait(&ctx, Output::Begin(id, Box::new(request)))?;
+    Ok(id)
+}
+
+/// Waits for the answer to any request that was sent beside others: its number, and the answer.
+fn await_beside(ctx: Ctx<'_>) -> Result<Array<'_>> {
+    let host = host(&ctx)?;
+    while host.beside.is_any() {
+        if let Input::Arrived(id, answer) = host.wait(&ctx, Output::Await(None))?
+            && let Some(raw) = arrived(&ctx, &host, id, answer)?
+        {
+            let both = Array::new(ctx.clone())?;
+            both.set(0, id)?;
+            both.set(1, raw)?;
+            return Ok(both);
+        }
+    }
+    Err(thrown(&ctx, "no request is under way"))
+}
+
+/// An answer as JavaScript takes it; none where nobody waits for it.
+pub(crate) fn arrived<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    id: u64,
+    answer: Answer,
+) -> Result<Option<Array<'js>>> {
+    let made = host.beside.made.borrow_mut().remove(&id);
+    made.map(|made| measured(ctx, host, &made, answer)).transpose()
+}
+
+/// Measures a request, and makes its answer what JavaScript takes.
+fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Result<Array<'js>> {
+    let is_expected = match &made.expected {
+        Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
+        None => (200..400).contains(&answer.status),
+    } && answer.status != 0;
+    measure(host, made, &answer, is_expected);
+    raw(ctx, answer)
+}
+
+/// An answer as `Response` takes it.
+fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
+    let raw = Array::new(ctx.clone())?;
+    let is_plain = (200..400).contains(&answer.status) && !answer.sets_cookies;
+    let (head, cookies) = match is_plain {
+        true => (answer.head, String::new()),
+        false => without_cookies(&answer.head),
+    };
+    raw.set(0, answer.status)?;
+    raw.set(1, head)?;
+    raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
+    raw.set(3, answer.duration_ms)?;
+    raw.set(4, answer.parts.blocked)?;
+    raw.set(5, answer.parts.connecting)?;
+    raw.set(6, answer.parts.handshaking)?;
+    raw.set(7, answer.parts.receiving)?;
+    if !is_plain {
+        let code = if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code };
+        raw.set(8, code)?;
+        raw.set(9, answer.error)?;
+        raw.set(10, cookies)?;
+    }
+    Ok(raw)
+}
+
+/// A head without its cookies; and those, one on each line.
+fn without_cookies(head: &str) -> (String, String) {
+    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
+    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
+    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
+    (head.join("\n"), cookies.join("\n"))
+}
+
+fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {
+    let mut number = [0; 8];
+    let status = bytes::decimal(answer.status.into(), &mut number);
+    let mut code = [0; 8];
+    let code = match answer.status {
+        400.. => bytes::decimal(u32::from(answer.status) + 1_000, &mut code),
+        _ if answer.error_code > 0 => bytes::decimal(answer.error_code, &mut code),
+        _ => "",
+    };
+    let own = [
+        ("name", made.name.as_deref().unwrap_or(&made.url)),
+        ("url", &made.url),
+        ("method", &made.method),
+        ("status", status),
+        ("expected_response", if is_expected { "true" } else { "false" }),
+        ("error_code", code),
+        ("error", &answer.error),
+        ("proto", "HTTP/1.1"),
+    ];
+    let own = if made.is_judged { &own[..] } else { &own[..4] };
+    let received_bytes = answer.head.len() + answer.body.len();
+    let values = [
+        (metrics::HTTP_REQS, Kind::Counter, 1.0),
+        (metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms),
+        (metrics::HTTP_REQ_WAITING, Kind::Trend, answer.parts.waiting),
+        (metrics::HTTP_REQ_BLOCKED, Kind::Trend, answer.parts.blocked),
+        (metrics::HTTP_REQ_CONNECTING, Kind::Trend, answer.parts.connecting),
+        (metrics::HTTP_REQ_TLS_HANDSHAKING, Kind::Trend, answer.parts.handshaking),
+        (metrics::HTTP_REQ_RECEIVING, Kind::Trend, answer.parts.receiving),
+        (metrics::DATA_RECEIVED, Kind::Counter, received_bytes as f64),
+        (metrics::DATA_SENT, Kind::Counter, made.sent_bytes as f64),
+        (metrics::HTTP_REQ_FAILED, Kind::Rate, f64::from(u8::from(!is_expected))),
+    ];
+    // a request that nobody judges neither failed nor did not
+    let values = if made.is_judged { &values[..] } else { &values[..values.len() - 1] };
+    host.add(values, &made.group, &made.tags, own);
+}
