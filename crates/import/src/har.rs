@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tidemark_scenario::Secrets;
+use tidemark_scenario::plan::PARALLEL_REQUESTS_MAX;
 use tidemark_scenario::secrets::MASK;
 use tidemark_scenario::source::{
-    Defaults, Map, Request, Scenario, Session, Step, System, Think, Value, verbatim,
+    Defaults, Map, Parallel, Request, Scenario, Session, Step, System, Think, Value, verbatim,
 };
 use tidemark_scenario::units::Time;
 use url::form_urlencoded;
@@ -39,6 +40,8 @@ const NAME_MAX: usize = 30;
 const SHOWN_MAX: usize = 20;
 /// Most hosts that are driven.
 const HOSTS_MAX: usize = 50;
+/// Connections that browsers have to a host over HTTP/1.1.
+const AT_MOST: usize = 6;
 /// Longest text that is shown, characters: a host, a header's name, a label.
 const TEXT_MAX: usize = 100;
 /// The load holds for twice as long as one user takes, within this.
@@ -126,6 +129,9 @@ struct Making {
     places: HashMap<String, usize>,
     settings: Settings,
     steps: Vec<Step>,
+    /// Requests that were under way together, and when the first of them was answered.
+    together: Vec<Step>,
+    first_answered: Option<Duration>,
     requests: usize,
     bytes: usize,
     /// When everything so far was answered.
@@ -173,6 +179,8 @@ impl Making {
             places,
             settings: Settings::new(users()),
             steps: Vec::new(),
+            together: Vec::new(),
+            first_answered: None,
             requests: 0,
             bytes: 0,
             answered: None,
@@ -195,13 +203,40 @@ impl Making {
             return entry::count(&mut self.left_out, &reason);
         }
         self.requests += 1;
+        let before = self.answered;
         let pause = self.pause_before(entry);
+        let answered = entry.started.map(|started| started.saturating_add(entry.took));
+        if self.was_together(entry) {
+            let later = answered.zip(before).map(|(answered, before)| answered.saturating_sub(before));
+            self.lasts += later.unwrap_or_default();
+            self.first_answered = self.first_answered.min(answered);
+        } else {
+            self.end_together();
+            self.first_answered = answered;
+            self.lasts += pause + entry.took;
+        }
         if !pause.is_zero() {
             self.steps.push(Think { time: Value::Scalar(Time(pause).into()), ..Think::default() }.into());
         }
-        self.lasts += pause + entry.took;
         let step = self.request(entry, target);
-        self.steps.push(step.into());
+        self.together.push(step.into());
+    }
+
+    /// Whether a request was sent before any of those before it was answered.
+    fn was_together(&self, entry: &Entry<'_>) -> bool {
+        let is_earlier = |(started, first): (Duration, Duration)| started < first;
+        entry.started.zip(self.first_answered).is_some_and(is_earlier)
+            && (1..PARALLEL_REQUESTS_MAX).contains(&self.together.len())
+    }
+
+    /// The requests that were under way together become one step.
+    fn end_together(&mut self) {
+        let requests = std::mem::take(&mut self.together);
+        if requests.len() < 2 {
+            return self.steps.extend(requests);
+        }
+        let at_most = (requests.len() > AT_MOST).then(|| (AT_MOST as u64).into());
+        self.steps.push(Parallel { requests, at_most, ..Parallel::default() }.into());
     }
 
     /// How long nothing was under way before a request.
@@ -296,6 +331,7 @@ impl Making {
     }
 
     fn finished(mut self, name: &str) -> Scenario {
+        self.end_together();
         let common = self.take_common_headers();
         let comment = self.comment(name);
         let hold = (self.lasts * 2).clamp(HOLD_MIN, HOLD_MAX).as_secs();
@@ -326,7 +362,11 @@ impl Making {
 
     /// Headers that all requests have.
     fn take_common_headers(&mut self) -> Map {
-        let mut all = self.steps.iter_mut().filter_map(|step| match step {
+        let steps = self.steps.iter_mut().flat_map(|step| match step {
+            Step::Parallel(step) => step.requests.iter_mut(),
+            step => std::slice::from_mut(step).iter_mut(),
+        });
+        let mut all = steps.filter_map(|step| match step {
             Step::Request(request) => Some(&mut request.headers),
             _ => None,
         });
@@ -384,8 +424,10 @@ impl Making {
         let s = if self.requests == 1 { "" } else { "s" };
         let mut lines = vec![
             format!("Made by tidemark init from {}: {} request{s} of one user.", short(name), self.requests),
-            "A user sends one after another, with the pauses of the recording; a browser has several under way.".into(),
-            "Left out: cookies (a session keeps those that it is given), and what a browser adds by itself.".into(),
+            "What was under way together is sent together (parallel), with the pauses of the recording."
+                .into(),
+            "Left out: cookies (a session keeps those that it is given), and what a browser adds by itself."
+                .into(),
         ];
         if !self.secret_headers.is_empty() {
             let names = list(self.secret_headers.iter().map(String::as_str));

@@ -401,6 +401,46 @@ fn secrets_of_a_recording_stay_there() {
     assert!(!text.contains("at: cdn_example") && text.contains("cdn.example (1)"), "{text}");
 }
 
+/// A page, the parts that it loads at once, and what is asked for when one of them is there.
+#[test]
+fn what_was_under_way_together_is_sent_together() {
+    let entry = |ms: u64, took: u64, path: &str| {
+        json!({"startedDateTime": format!("2026-01-01T00:00:{:02}.{:03}Z", ms / 1_000, ms % 1_000), "time": took,
+            "response": {"status": 200}, "request": {"method": "GET", "url": format!("http://h{path}"),
+                "headers": [{"name": "Accept", "value": "text/html"}]}})
+    };
+    let mut entries = vec![entry(0, 100, "/"), entry(110, 90, "/a.css"), entry(120, 300, "/b.js")];
+    // the script is on its way still, and yet these came behind the style
+    entries.extend([entry(210, 90, "/c"), entry(220, 500, "/d"), entry(1_720, 10, "/last")]);
+    entries.extend((0..8).map(|nth| entry(2_000 + nth, 50, &format!("/{nth}"))));
+    let text = checked(&har_of(&json!({"log": {"entries": entries}}), &[]).unwrap());
+    let steps = "    steps:
+      - GET: /
+        check: {status: 200}
+      - parallel:
+          - GET: /a.css
+            check: {status: 200}
+          - GET: /b.js
+            check: {status: 200}
+      - parallel:
+          - GET: /c
+            check: {status: 200}
+          - GET: /d
+            check: {status: 200}
+      - think: 1s
+      - GET: /last
+        check: {status: 200}
+      - think: 270ms
+      - parallel:
+";
+    assert!(text.contains(steps), "{text}");
+    assert!(
+        text.contains("          - GET: /7\n            check: {status: 200}\n        at most: 6\n"),
+        "{text}"
+    );
+    assert!(text.contains("headers: {Accept: text/html}"), "{text}");
+}
+
 /// The scenario of one request with a body.
 fn posted(kind: &str, body: &str) -> String {
     let recording = json!({"log": {"entries": [{"response": {"status": 500}, "request": {

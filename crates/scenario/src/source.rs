@@ -57,7 +57,7 @@ mod write;
 pub use lined::{Lined, LinedContent};
 pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
 pub use record::Named;
-pub use step::{Choose, Method, Request, Step, Think, Way, method_as_sent};
+pub use step::{Choose, Method, Parallel, Request, Step, Think, Way, method_as_sent};
 pub use value::{Entry, Map, Scalar, Value};
 
 use base64::Engine as _;
@@ -174,6 +174,7 @@ mod tests {
             |verb| kinds().map(|kind| kind.record()).find(|of| of.verbs.iter().any(|of| of.name == verb));
         check::<Request>(of_verb("GET").expect("a kind of step"));
         check::<Choose>(of_verb("choose").expect("a kind of step"));
+        check::<Parallel>(of_verb("parallel").expect("a kind of step"));
         check::<Think>(of_verb("think").expect("a kind of step"));
     }
 

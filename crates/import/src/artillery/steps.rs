@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use tidemark_scenario::source::{Map, Step, Think, Value};
+use tidemark_scenario::plan::PARALLEL_REQUESTS_MAX;
+use tidemark_scenario::source::{Map, Parallel, Step, Think, Value};
 use tidemark_scenario::units::Time;
 
 use super::Making;
@@ -181,15 +182,17 @@ impl Making<'_> {
             return Some(Vec::new());
         }
         if let Some(parallel) = node.get("parallel") {
-            self.draft.tell(
-                parallel.line,
-                "parallel",
-                "sent its requests at once: here one after the other",
-                false,
-            );
-            let flow = parallel.items();
-            node.ignore(&["limit"]);
-            return Some(inner(self, flow, state));
+            let limit = node.number("limit").filter(|limit| *limit >= 1.0);
+            let steps = inner(self, parallel.items(), state);
+            let is_request = |step: &Step| matches!(step, Step::Request(_));
+            if (1..=PARALLEL_REQUESTS_MAX).contains(&steps.len()) && steps.iter().all(is_request) {
+                let at_most = limit.map(|limit| (limit as u64).into());
+                return Some(vec![Parallel { requests: steps, at_most, ..Parallel::default() }.into()]);
+            }
+            let would =
+                "done its steps at once, of which some are no mere requests: here one after the other";
+            self.draft.tell(parallel.line, "parallel", would, false);
+            return Some(steps);
         }
         None
     }
@@ -352,7 +355,8 @@ fn has_request(value: &Value) -> bool {
         Value::List(items) => items.iter().any(has_request),
         Value::Map(map) => {
             let first = map.entries().first();
-            first.is_some_and(|entry| is_verb(&entry.key)) || map.get("steps").is_some_and(has_request)
+            first.is_some_and(|entry| is_verb(&entry.key))
+                || ["steps", "parallel"].iter().any(|key| map.get(key).is_some_and(has_request))
         }
     }
 }
@@ -371,7 +375,7 @@ fn names_set(value: &Value, names: &mut HashSet<String>) {
                     ("as" | "each", Value::Scalar(name)) => {
                         names.extend(name.as_str().split(' ').next().map(str::to_owned));
                     }
-                    ("steps", inner) => names_set(inner, names),
+                    ("steps" | "parallel", inner) => names_set(inner, names),
                     _ => {}
                 }
             }

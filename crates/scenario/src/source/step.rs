@@ -13,6 +13,8 @@ pub enum Step {
     Request(Request),
     /// One of several ways, by chance.
     Choose(Choose),
+    /// Requests that leave at the same time.
+    Parallel(Parallel),
     /// A wait.
     Think(Think),
     /// Any other: a call, a command of Redis, a message over a WebSocket, the end of the session. Its first key is its
@@ -135,6 +137,16 @@ record! {
 }
 
 record! {
+    /// Requests that leave at the same time.
+    Parallel {
+        /// The requests.
+        requests: Vec<Step> = "parallel",
+        /// How many are under way to one host.
+        at_most: Option<Scalar> = "at most",
+    }
+}
+
+record! {
     /// A wait.
     Think {
         /// A time like `2s`, or a mapping with `between` or `exponential`.
@@ -171,7 +183,7 @@ macro_rules! steps {
     )*};
 }
 
-steps!(Request, Choose, Think);
+steps!(Request, Choose, Parallel, Think);
 
 impl Record for Step {
     const KEYS: &[&str] = &[];
@@ -187,6 +199,7 @@ impl Record for Step {
                 Map::of(entries)
             }
             Step::Choose(step) => step.to_map(),
+            Step::Parallel(step) => step.to_map(),
             Step::Think(step) => step.to_map(),
             Step::Other(map) => map.clone(),
         }
@@ -196,6 +209,7 @@ impl Record for Step {
         match self {
             Step::Request(step) => &step.comment,
             Step::Choose(step) => &step.comment,
+            Step::Parallel(step) => &step.comment,
             Step::Think(step) => &step.comment,
             Step::Other(_) => "",
         }
