@@ -3,6 +3,7 @@
 //! It stands on all other folders, and none of them on it.
 
 pub(crate) mod ahead;
+pub(crate) mod codes;
 pub(crate) mod connecting;
 pub(crate) mod connection;
 pub(crate) mod drive;

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arrivals;
+pub(crate) mod code;
 pub(crate) mod content;
 pub(crate) mod cookies;
 pub(crate) mod failure;
@@ -24,6 +25,7 @@ use tidemark_scenario::{Context, Shared, Slot};
 
 use crate::session::answer::Scratch;
 use crate::session::arrivals::Origin;
+use crate::session::code::KeptAnswer;
 use crate::session::groups::Groups;
 use crate::session::held_rows::HeldRows;
 use crate::session::held_values::HeldValues;
@@ -166,6 +168,8 @@ pub(crate) struct Cold {
     pub connecting: Option<Connecting>,
     /// How long its request waited until a connection was free; 0 where it did not.
     pub queued_ns: u64,
+    /// Its last answer, where code looks at that.
+    pub answer: KeptAnswer,
     /// Whether a program says what it does.
     is_in_program: bool,
     /// Its request, where a program has made it.
@@ -184,7 +188,10 @@ impl Cold {
         (self.hops, self.goes_as_get, self.resends) = (0, false, 0);
         (self.entered, self.write, self.connecting, self.queued_ns) = (None, None, None, 0);
         self.of_program = None;
-        let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
+        let holds_nothing = self.groups.is_empty()
+            && self.rows.is_empty()
+            && self.elsewhere.is_empty()
+            && self.answer.is_empty();
         holds_nothing && !self.is_in_program && self.jars.iter().all(Jar::is_empty)
     }
 }
@@ -203,6 +210,8 @@ pub(crate) enum Turn {
     /// To be told that the operation of this index failed, for this reason; for want of room where none is said. The session
     /// goes on behind it.
     Failed(usize, Option<&'static str>),
+    /// Code to be run, as the operation of this index says.
+    Code(usize),
     /// To be told by a program, with which it begins or goes on.
     Program {
         /// Whether it begins.
@@ -236,6 +245,7 @@ impl Session {
         self.slots.iter_mut().for_each(|slot| held.clear(shared, slot));
         if let Some(cold) = self.cold_mut() {
             cold.groups.clear();
+            cold.answer.clear((held, shared));
             cold.is_in_program = false;
             if !(keep_cookies && kind.keep_cookies) {
                 cold.jars.iter_mut().for_each(Jar::clear);
@@ -534,6 +544,7 @@ impl Session {
                 Op::Refuse { reason, .. } => return Turn::Failed(self.next_op as usize - 1, Some(reason)),
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
+                Op::Code { .. } => return Turn::Code(self.next_op as usize - 1),
                 Op::Program => {
                     // until it leaves that
                     self.next_op -= 1;

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bounded;
+mod codes;
 mod connections;
 mod encodings;
 mod event_streams;

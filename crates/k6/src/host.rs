@@ -15,6 +15,8 @@ use rquickjs::{
     Module, Object, Promise, Result, Runtime, Value,
 };
 
+use tidemark_scenario::units::Time;
+
 use crate::bytes;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
@@ -380,10 +382,7 @@ fn settle_timers(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Opti
 fn words(host: &Host, error: &CaughtError<'_>) -> String {
     let name = &host.script.name;
     if !host.ending.is_begun() && host.turn.get().elapsed() > host.script.bounds.turn {
-        return format!(
-            "{name}: it ran for {} s without a request or sleep",
-            host.script.bounds.turn.as_secs()
-        );
+        return format!("{name}: it ran for {} without a request or sleep", Time(host.script.bounds.turn));
     }
     match error {
         CaughtError::Exception(exception) => {

@@ -36,6 +36,7 @@ mod each;
 mod end;
 mod event_stream;
 mod group;
+mod js;
 mod keys;
 pub(crate) mod ledger;
 mod measure;
@@ -74,6 +75,7 @@ static KINDS: &[&StepKind] = &[
     &group::KIND,
     &think::KIND,
     &set::KIND,
+    &js::KIND,
     &measure::KIND,
     &take::KIND,
     &end::KIND,

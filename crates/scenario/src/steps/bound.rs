@@ -127,6 +127,7 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             | Op::EndGroup
             | Op::Refuse { .. }
             | Op::Measure { .. }
+            | Op::Code { .. }
             | Op::Program => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,
