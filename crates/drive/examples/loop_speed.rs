@@ -233,6 +233,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         }],
         trace: None,
         programs: None,
+        codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

@@ -4,6 +4,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod branches;
+pub(crate) mod codes;
 pub(crate) mod connecting;
 pub(crate) mod connection;
 pub(crate) mod drive;

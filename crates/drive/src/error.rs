@@ -64,6 +64,12 @@ pub enum DriveError {
         /// Why not.
         why: &'static str,
     },
+    /// A session's code cannot be run.
+    #[error("session {kind}: nothing here runs its code")]
+    Code {
+        /// The session kind.
+        kind: String,
+    },
     /// A request goes where nothing is.
     #[error("a request goes to target {0}, which there is not")]
     Target(u16),

@@ -59,6 +59,7 @@
 //!     }],
 //!     trace: None,
 //!     programs: None,
+//!     codes: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -86,6 +87,8 @@
 //! - **A session's requests may come from code** (`program`): a plan's operation hands over to it. Those requests go as all
 //!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it. A program may have several
 //!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it.
+//! - **A session may run code between its requests** (`code`): it sees the last answer, which is kept within the bound of all
+//!   variables, and sets variables. What it takes is in no response time, and no other session's request counts from after it.
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
 //!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
 //!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
@@ -152,6 +155,7 @@ pub use protocols::rpc::Rpc;
 pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
 pub use session::branches::{MOST_BRANCHES, MOST_BRANCHES_OF_THREAD};
+pub use session::code::{Code, CodeVariables, Codes, LastAnswer};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
 pub use session::program::{
     AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,
@@ -187,6 +191,8 @@ pub struct DriveOptions {
     pub trace: Option<Tracing>,
     /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program), where a plan has that.
     pub programs: Option<Programs>,
+    /// What runs the code of sessions, where a plan has that ([`Op::Code`](tidemark_scenario::plan::Op::Code)).
+    pub codes: Option<Codes>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

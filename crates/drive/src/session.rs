@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod arrivals;
 pub(crate) mod branches;
+pub(crate) mod code;
 pub(crate) mod content;
 pub(crate) mod cookies;
 pub(crate) mod failure;
@@ -26,6 +27,7 @@ use tidemark_scenario::{Context, Shared, Slot};
 use crate::session::answer::Scratch;
 use crate::session::arrivals::Origin;
 use crate::session::branches::Branching;
+use crate::session::code::KeptAnswer;
 use crate::session::groups::Groups;
 use crate::session::held_rows::HeldRows;
 use crate::session::held_values::HeldValues;
@@ -171,6 +173,8 @@ pub(crate) struct Cold {
     pub connecting: Option<Connecting>,
     /// How long its request waited until a connection was free; 0 where it did not.
     pub queued_ns: u64,
+    /// Its last answer, where code looks at that.
+    pub answer: KeptAnswer,
     /// Whether a program says what it does.
     is_in_program: bool,
     /// What it has to do with branches.
@@ -191,7 +195,10 @@ impl Cold {
         (self.hops, self.goes_as_get, self.resends) = (0, false, 0);
         (self.entered, self.write, self.connecting, self.queued_ns) = (None, None, None, 0);
         self.of_program = None;
-        let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
+        let holds_nothing = self.groups.is_empty()
+            && self.rows.is_empty()
+            && self.elsewhere.is_empty()
+            && self.answer.is_empty();
         holds_nothing
             && !self.is_in_program
             && self.branching.is_none()
@@ -215,6 +222,8 @@ pub(crate) enum Turn {
     Failed(usize, Option<&'static str>),
     /// The requests between its next operation and that of this index, of which so many go to each target at once.
     Parallel(u32, u16),
+    /// Code to be run, as the operation of this index says.
+    Code(usize),
     /// To be told by a program, with which it begins or goes on.
     Program {
         /// Whether it begins.
@@ -248,6 +257,7 @@ impl Session {
         self.slots.iter_mut().for_each(|slot| held.clear(shared, slot));
         if let Some(cold) = self.cold_mut() {
             cold.groups.clear();
+            cold.answer.clear((held, shared));
             cold.is_in_program = false;
             cold.branching = None;
             if !(keep_cookies && kind.keep_cookies) {
@@ -583,6 +593,7 @@ impl Session {
                     self.next_op -= 1;
                     return Turn::Parallel(*until, *at_most);
                 }
+                Op::Code { .. } => return Turn::Code(self.next_op as usize - 1),
                 Op::Program => {
                     // until it leaves that
                     self.next_op -= 1;

@@ -3,6 +3,7 @@
 mod addresses;
 mod bounded;
 mod branches;
+mod codes;
 mod connections;
 mod encodings;
 mod event_streams;

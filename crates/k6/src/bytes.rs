@@ -67,6 +67,11 @@ fn needed(ctx: &Ctx<'_>, value: &Value<'_>) -> Result<Vec<u8>> {
     taken(value)?.ok_or_else(|| thrown(ctx, "a string, an ArrayBuffer or a typed array is expected"))
 }
 
+/// Bytes for a script, in its own memory, which is bounded.
+fn buffer(ctx: Ctx<'_>, bytes: Vec<u8>) -> Result<ArrayBuffer<'_>> {
+    ArrayBuffer::new_copy(ctx, bytes)
+}
+
 /// A whole number in decimal.
 pub(crate) fn decimal(number: u32, into: &mut [u8; 8]) -> &str {
     let mut rest = &mut into[..];
@@ -84,7 +89,7 @@ fn bytes_of<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<ArrayBuffer<'js>> {
     let list: Option<Vec<u8>> =
         value.as_array().map(|list| list.iter::<u8>().collect::<Result<_>>()).transpose()?;
     let bytes = list.map_or_else(|| needed(&ctx, &value), Ok)?;
-    ArrayBuffer::new(ctx, bytes)
+    buffer(ctx, bytes)
 }
 
 fn joined<'js>(ctx: Ctx<'js>, parts: Array<'js>) -> Result<ArrayBuffer<'js>> {
@@ -92,7 +97,7 @@ fn joined<'js>(ctx: Ctx<'js>, parts: Array<'js>) -> Result<ArrayBuffer<'js>> {
     for part in parts.iter::<Value<'_>>() {
         all.extend(needed(&ctx, &part?)?);
     }
-    ArrayBuffer::new(ctx, all)
+    buffer(ctx, all)
 }
 
 fn hex<'js>(ctx: Ctx<'js>, bytes: Value<'js>) -> Result<String> {
@@ -125,7 +130,7 @@ fn b64decode<'js>(ctx: Ctx<'js>, text: String, kind: String) -> Result<ArrayBuff
     let bytes = engine(&kind, true)
         .decode(text)
         .map_err(|error| thrown(&ctx, &format!("illegal base64: {error}")))?;
-    ArrayBuffer::new(ctx, bytes)
+    buffer(ctx, bytes)
 }
 
 macro_rules! algorithms {
@@ -152,7 +157,7 @@ fn digest<'js>(ctx: Ctx<'js>, algorithm: String, bytes: Value<'js>) -> Result<Ar
         };
     }
     let made: Vec<u8> = algorithms!(&ctx, algorithm.as_str(), digested);
-    ArrayBuffer::new(ctx, made)
+    buffer(ctx, made)
 }
 
 fn hmac<'js>(
@@ -171,7 +176,7 @@ fn hmac<'js>(
         }};
     }
     let made: Vec<u8> = algorithms!(&ctx, algorithm.as_str(), signed);
-    ArrayBuffer::new(ctx, made)
+    buffer(ctx, made)
 }
 
 fn random(ctx: Ctx<'_>, size: f64) -> Result<ArrayBuffer<'_>> {
@@ -180,7 +185,7 @@ fn random(ctx: Ctx<'_>, size: f64) -> Result<ArrayBuffer<'_>> {
     }
     let mut bytes = vec![0; size as usize];
     fastrand::Rng::new().fill(&mut bytes);
-    ArrayBuffer::new(ctx, bytes)
+    buffer(ctx, bytes)
 }
 
 fn compressed<'js>(ctx: Ctx<'js>, kind: String, bytes: Value<'js>) -> Result<ArrayBuffer<'js>> {

@@ -14,6 +14,8 @@ use rquickjs::{
     Object, Result, Runtime, Value,
 };
 
+use tidemark_scenario::units::Time;
+
 use crate::bytes;
 use crate::events::{settle, settle_all};
 use crate::metrics::{self, Definition, Kind, Metrics};
@@ -348,10 +350,7 @@ impl<'js> Live<'js> {
 pub(crate) fn words(host: &Host, error: &CaughtError<'_>) -> String {
     let name = &host.script.name;
     if !host.ending.is_begun() && host.turn.get().elapsed() > host.script.bounds.turn {
-        return format!(
-            "{name}: it ran for {} s without a request or sleep",
-            host.script.bounds.turn.as_secs()
-        );
+        return format!("{name}: it ran for {} without a request or sleep", Time(host.script.bounds.turn));
     }
     match error {
         CaughtError::Exception(exception) => {

@@ -8,11 +8,14 @@
 //! - What a script measures (k6's metrics, its own, checks) is k6's: service times. Response times from the due moment, the
 //!   ledger and the verdict are those of every session.
 //! - A user's memory and the time that it works without waiting are bounded.
+//! - `js` steps of a scenario ([`Steps`]) have a runtime for each driving thread, and run to their end in turn with it. Its
+//!   globals are frozen, so that nothing of a session is left for the next one.
 //! - A script opens files only before its first iteration, and has no network but the load engine.
 
 mod bytes;
 mod commonjs;
 mod compiled;
+mod console;
 mod events;
 mod host;
 #[cfg(feature = "html")]
@@ -26,6 +29,7 @@ mod rehearsal;
 mod requests;
 mod scenario;
 mod script;
+mod steps;
 mod summary;
 mod thresholds;
 #[cfg(feature = "typescript")]
@@ -42,6 +46,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tidemark_drive::Programs;
+use tidemark_scenario::plan::ScriptBounds;
 use tidemark_scenario::source::Scenario;
 
 pub use metrics::CheckCounts;
@@ -50,11 +55,12 @@ pub use once::{Once, SentOnce};
 pub use options::{Executor, Given, ScenarioOf, Stage};
 pub use program::{Origin, Runs};
 pub use rehearsal::Sent;
+pub use steps::{Mistake, Steps};
 pub use summary::{Summary, ThresholdOutcome};
 
 use crate::metrics::{Kind, Measured, Metrics};
 use crate::program::Users;
-use crate::script::Script;
+use crate::script::{Bounds, Script};
 use crate::vu::Vu;
 
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
@@ -119,6 +125,8 @@ pub struct Source<'a> {
     pub env: &'a [(String, String)],
     /// What the command line says in place of its options.
     pub given: Given,
+    /// What each user may take, where that is given: 256 MiB and 30 s otherwise.
+    pub bounds: ScriptBounds,
 }
 
 /// A script that has been read: its top level has run.
@@ -138,7 +146,9 @@ fn script_of(source: &Source<'_>) -> Result<Script, ScriptError> {
     let text = std::str::from_utf8(source.text)
         .map_err(|_| ScriptError(format!("{}: it is not UTF-8", source.name)))?;
     let env = source.env.to_vec();
-    Ok(Script::new(source.name, source.path, text.to_owned(), env, source.given.clone()))
+    let mut script = Script::new(source.name, source.path, text.to_owned(), env, source.given.clone());
+    script.bounds = Bounds::of(source.bounds);
+    Ok(script)
 }
 
 impl K6 {

@@ -23,11 +23,13 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
 ];
 
-/// What the libraries below share. A script has no use for it.
+/// What the modules above and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
+    ("tidemark:answer", include_str!("js/lib/answer.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
+    ("tidemark:globals", include_str!("js/lib/globals.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -65,7 +67,7 @@ const REFUSED: &[(&str, &str)] = &[
 pub(crate) struct Modules(pub Arc<Script>);
 
 /// The source of a module of its own name.
-fn built_in(name: &str) -> Option<&'static str> {
+pub(crate) fn built_in(name: &str) -> Option<&'static str> {
     BUILT_IN.iter().chain(SHARED).find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use tidemark_scenario::plan::LABELS_MAX;
+use tidemark_scenario::plan::{LABELS_MAX, ScriptBounds};
 
 use crate::compiled::Compiled;
+use crate::console::Console;
 use crate::metrics::{Definitions, Part};
 use crate::options::{Common, Given, ScenarioOf};
 use crate::thresholds::{self, Threshold};
@@ -22,8 +23,6 @@ const MEMORY_MAX: usize = 256 << 20;
 const TURN_MAX: Duration = Duration::from_secs(30);
 /// Largest file that a script opens, bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Lines that a script's console writes; the others are counted.
-const LINES_MAX: u64 = 10_000;
 /// Iterations that threw whose words are told.
 const THROWN_TOLD_MAX: u64 = 10;
 
@@ -35,6 +34,13 @@ const KINDS_MAX: usize = LABELS_MAX;
 pub(crate) struct Bounds {
     pub memory: usize,
     pub turn: Duration,
+}
+
+impl Bounds {
+    /// The usual ones, unless the scenario gives others.
+    pub fn of(given: ScriptBounds) -> Bounds {
+        Bounds { memory: given.memory_bytes.unwrap_or(MEMORY_MAX), turn: given.step.unwrap_or(TURN_MAX) }
+    }
 }
 
 /// A script, its options and its users' common state.
@@ -63,7 +69,7 @@ pub(crate) struct Script {
     aborted: Mutex<Option<String>>,
     /// Why the run has failed, though it goes on.
     failed: Mutex<Option<String>>,
-    lines: AtomicU64,
+    console: Console,
     /// Iterations that ended with an exception.
     pub thrown: AtomicU64,
     pub iterations: AtomicU64,
@@ -104,7 +110,7 @@ impl Script {
             source,
             env,
             given,
-            bounds: Bounds { memory: MEMORY_MAX, turn: TURN_MAX },
+            bounds: Bounds::of(ScriptBounds::default()),
             definitions: Definitions::new(),
             compiled: Compiled::default(),
             told: OnceLock::new(),
@@ -115,7 +121,7 @@ impl Script {
             arrays: Mutex::default(),
             aborted: Mutex::default(),
             failed: Mutex::default(),
-            lines: AtomicU64::new(0),
+            console: Console::new(name),
             thrown: AtomicU64::new(0),
             iterations: AtomicU64::new(0),
             users: AtomicU64::new(0),
@@ -229,19 +235,9 @@ impl Script {
     }
 
     /// Writes a line of the script's.
-    #[allow(clippy::print_stderr)]
     pub fn log(&self, level: &str, words: &str) {
-        if self.is_rehearsal {
-            return;
-        }
-        let lines = self.lines.fetch_add(1, Ordering::Relaxed);
-        if lines < LINES_MAX {
-            match level {
-                "info" | "debug" => eprintln!("{words}"),
-                _ => eprintln!("{level}: {words}"),
-            }
-        } else if lines == LINES_MAX {
-            eprintln!("warning: {} has printed {LINES_MAX} lines; what follows is not shown", self.name);
+        if !self.is_rehearsal {
+            self.console.log(level, words);
         }
     }
 

@@ -23,7 +23,14 @@ fn read(name: &str, text: &str, others: &[(&str, &str)]) -> Result<Read, String>
     for (name, text) in others {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let source = Source { name, path: &path, text: text.as_bytes(), env: &[], given: Given::default() };
+    let source = Source {
+        name,
+        path: &path,
+        text: text.as_bytes(),
+        env: &[],
+        given: Given::default(),
+        bounds: Default::default(),
+    };
     let k6 = K6::read(&source).map_err(|error| error.to_string())?;
     Ok(Read(k6, folder))
 }

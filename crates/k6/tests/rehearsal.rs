@@ -11,8 +11,14 @@ fn read(text: &str) -> Result<(K6, tidemark_k6::Sent), String> {
     fs::write(&path, text).unwrap();
     fs::write(folder.path().join("lib.js"), "export const base = 'http://127.0.0.1:1';").unwrap();
     let env = [("HOST".to_owned(), "127.0.0.1:2".to_owned())];
-    let source =
-        Source { name: "script.js", path: &path, text: text.as_bytes(), env: &env, given: Given::default() };
+    let source = Source {
+        name: "script.js",
+        path: &path,
+        text: text.as_bytes(),
+        env: &env,
+        given: Given::default(),
+        bounds: Default::default(),
+    };
     let k6 = K6::read(&source).map_err(|error| error.to_string())?;
     let sent = k6.rehearse(&source).map_err(|error| error.to_string())?;
     Ok((k6, sent))

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "js")]
 mod k6;
+#[cfg(feature = "js")]
+mod steps;
 #[cfg(feature = "lua")]
 mod wrk;
 
@@ -12,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 #[cfg(any(feature = "lua", feature = "js"))]
 use std::time::Duration;
 
-use tidemark_drive::DriveOptions;
+use tidemark_drive::{Codes, DriveOptions};
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::{RunWriter, ScriptFigures};
 use tidemark_scenario::plan::{ScriptPlan, ScriptTool};
@@ -153,7 +155,26 @@ pub fn check_scripts(plan: &Plan) -> Result<(), LabError> {
         #[cfg(not(all(feature = "lua", feature = "js")))]
         _ => Err(built_without(script)),
     };
-    plan.sessions.iter().filter_map(|kind| kind.script.as_ref()).try_for_each(check)
+    plan.sessions.iter().filter_map(|kind| kind.script.as_ref()).try_for_each(check)?;
+    #[cfg(feature = "js")]
+    return steps::check(plan);
+    #[cfg(not(feature = "js"))]
+    plan.codes.first().map_or(Ok(()), |code| {
+        let (line, column) = code.place(1, 1);
+        Err(LabError::Usage(format!(
+            "{}:{line}:{column}: this program was built without js steps; build it with --features js",
+            code.file
+        )))
+    })
+}
+
+/// What runs the code of a plan's sessions, where it has any; random numbers begin with a seed.
+#[cfg_attr(not(feature = "js"), expect(unused_variables, reason = "such code is refused before"))]
+pub(crate) fn codes(plan: &Plan, seed: u64) -> Option<Codes> {
+    #[cfg(feature = "js")]
+    return steps::codes(plan, seed);
+    #[cfg(not(feature = "js"))]
+    None
 }
 
 #[cfg(not(all(feature = "lua", feature = "js")))]

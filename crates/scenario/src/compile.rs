@@ -43,8 +43,8 @@ use crate::grammar::record::Kind;
 use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
-    About, Objective, Op, Phase, Plan, Preparation, RequestKind, ScriptPlan, ScriptTool, SessionKind,
-    SlotIndex, Store, System, Target, USERS_MAX,
+    ALL_SHOWN, About, Objective, Op, Phase, Plan, Preparation, RequestKind, ScriptPlan, ScriptTool,
+    SessionKind, SlotIndex, Store, System, Target, USERS_MAX,
 };
 use crate::reader::Reader;
 use crate::steps::{self, STEPS};
@@ -59,7 +59,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     shared.keys = keys::read(root.get("keys"), reader);
     let parts = Parts::read(root, reader)?;
     let mut requests = Requests::new(&parts.defaults);
-    let sessions = sessions(root, base, reader, &mut shared, &mut requests);
+    let said = root.get("script").and_then(|node| language::Script::read(node, reader));
+    let bounds = said.map(|said| script::bounds(&said, reader.sink)).unwrap_or_default();
+    let mut sessions = sessions(root, base, reader, &mut shared, &mut requests);
+    sessions.iter_mut().filter_map(|kind| kind.script.as_mut()).for_each(|script| script.bounds = bounds);
     let binds = requests
         .first(|ask| matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)))
         .is_some();
@@ -87,6 +90,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     let ratios = ratios::read(root.get("ratios"), &requests, reader);
     requests.warn_of_unreachable(reader.sink);
+    let is_bounded =
+        |kind: &SessionKind| kind.script.as_ref().is_some_and(|script| script.tool == ScriptTool::K6);
+    if let Some((key, _)) =
+        root.entry("script").filter(|_| requests.codes.is_empty() && !sessions.iter().any(is_bounded))
+    {
+        let message = "this bounds scripts of k6 and js steps, and the scenario has none of them";
+        reader.sink.warn(key.position, message.into());
+    }
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let mut services = services::read(root.get("services"), root.get("stores"), base, reader);
     let mut system_node = root.get("system");
@@ -171,6 +182,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         counters: shared.counters(),
         feeders: shared.feeders,
         keys: shared.keys,
+        codes: requests.codes,
+        script: bounds,
         verify,
         objectives,
         targets,
@@ -378,6 +391,16 @@ impl<'a, 's> Session<'a, 's> {
         }
         self.ops.push(Op::End);
         self.requests.uses.push(self.connection_uses);
+        if self.ops.iter().any(|op| matches!(op, Op::Code { reads_answer: true, .. })) {
+            // any of them may be the last one before
+            for op in &self.ops {
+                if let Op::Request(request) = op
+                    && let Some(plan) = self.requests.plans.get_mut(usize::from(*request))
+                {
+                    plan.shown_body_bytes = ALL_SHOWN;
+                }
+            }
+        }
         if self.scope.is_too_large() {
             self.reader.sink.error(steps, "this session has too many variables and loops");
         }

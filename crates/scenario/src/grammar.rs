@@ -50,6 +50,8 @@ pub(crate) enum Scalar {
     Template,
     /// A value: an expression keeps its type.
     Value,
+    /// JavaScript, in which nothing is a hole; variables are known by `vars.NAME`.
+    Code,
     /// An expression, with or without `${ }` around it.
     Condition,
     /// A whole number or an expression that gives one.
@@ -179,6 +181,7 @@ impl Scalar {
         match self {
             Scalar::Text | Scalar::Template | Scalar::Feeder | Scalar::Keys(_) => "a text".into(),
             Scalar::Value => "a value".into(),
+            Scalar::Code => "JavaScript".into(),
             Scalar::Condition => "an expression".into(),
             Scalar::Number => "a whole number or an expression".into(),
             Scalar::Whole(_) => "a whole number".into(),

@@ -14,6 +14,7 @@ pub(crate) mod comparison;
 mod faults;
 mod limits;
 mod load;
+mod script;
 mod store;
 mod system;
 mod verify;
@@ -22,6 +23,7 @@ pub(crate) mod watch;
 pub(crate) use self::faults::Fault;
 pub(crate) use self::limits::Limits;
 pub(crate) use self::load::{AnyRate, BetweenRows, Load, Phase, RateOverTime, Sine, Spike};
+pub(crate) use self::script::Script;
 pub(crate) use self::store::Store;
 pub(crate) use self::system::{Hook, Ready, System, Tls};
 pub(crate) use self::verify::{Contents, Counted, Numbers, Verify};
@@ -112,6 +114,7 @@ record! {
             "Ratios by name, of the measured window: the sum of some counters or labels, divided by the sum of others.",
         "verify": Verify::SHAPE => "How everything is read back after the load, and compared with the ledger.",
         "limits": Limits::SHAPE => "Bounds of the load generator.",
+        "script": Script::SHAPE => "Bounds of scripts of k6 and of `js` steps.",
         "watch": List(&Watch::SHAPE, 0) =>
             "What the run does not start and looks at all the same: processes, pages of metrics, other machines.",
         "faults": List(&Fault::SHAPE, 0) => "What is broken on purpose while the load is on.",

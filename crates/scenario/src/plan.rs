@@ -16,6 +16,7 @@ use crate::template::Template;
 
 mod aerospike;
 mod ask;
+mod code;
 mod fault;
 mod follow;
 mod launch;
@@ -41,6 +42,7 @@ pub use aerospike::AerospikeRequest;
 pub use ask::{
     Call, EventStreamStep, HttpRequest, RedisCommand, RequestKind, TargetForm, Wait, WebSocketStep,
 };
+pub use code::{CodePlan, CodeVariable};
 pub use fault::{Fault, FaultKind, ROLL_PAUSE};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
@@ -54,7 +56,7 @@ pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use ratio::{Counted, RATIOS_MAX, RatioForm, RatioPlan};
-pub use script::{SCRIPT_BYTES_MAX, ScriptPlan, ScriptTool};
+pub use script::{SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{
@@ -111,6 +113,10 @@ pub struct Plan {
     pub feeders: Vec<Feeder>,
     /// Numbers of records, by name, of which it is known which are inserted and how new their values are.
     pub keys: Vec<KeysPlan>,
+    /// Code of the sessions; [`Op::Code`] names it by index.
+    pub codes: Vec<CodePlan>,
+    /// Bounds of code and of scripts.
+    pub script: ScriptBounds,
     /// Bounds of the driver.
     pub limits: Limits,
     /// How the system is asked for what it holds, to be compared with the ledger.
@@ -162,6 +168,8 @@ impl Plan {
             counters: 0,
             feeders: Vec::new(),
             keys: Vec::new(),
+            codes: Vec::new(),
+            script: ScriptBounds::default(),
             limits: Limits::default(),
             verify: None,
             objectives: Vec::new(),
@@ -450,6 +458,13 @@ pub enum Op {
         until: u32,
         /// How many are under way to each target.
         at_most: u16,
+    },
+    /// Run code, which may look at the last answer and set variables; whoever drives the plan brings what runs it.
+    Code {
+        /// Index into [`Plan::codes`].
+        code: u16,
+        /// Whether it looks at the last answer.
+        reads_answer: bool,
     },
     /// Make the requests of a program, until that has no more; whoever drives the plan brings it.
     Program,

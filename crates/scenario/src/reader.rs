@@ -134,6 +134,7 @@ impl Reader<'_> {
             // These need the sessions' variables and metrics; compiling reports on them.
             Scalar::Template
             | Scalar::Value
+            | Scalar::Code
             | Scalar::Condition
             | Scalar::Number
             | Scalar::Each

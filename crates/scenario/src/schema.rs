@@ -156,6 +156,7 @@ fn scalar(kind: Scalar) -> Value {
             json!({ "type": ["string", "number", "boolean"] })
         }
         Scalar::Value => json!({ "type": ["string", "number", "boolean", "null"] }),
+        Scalar::Code => json!({ "type": "string" }),
         Scalar::Condition => json!({ "type": ["string", "number", "boolean"] }),
         Scalar::Number => number_or(0, "^$"),
         Scalar::Whole(least) => number_or(least, &format!("^{COUNT}$")),

@@ -30,6 +30,16 @@ impl<'s> Sink<'s> {
         Sink { name, text, lines, found, secrets, harmless }
     }
 
+    /// The file as messages name it.
+    pub(crate) fn name(&self) -> &'s str {
+        self.name
+    }
+
+    /// Whether a text stands in a block, below where it is begun.
+    pub(crate) fn is_block(&self, node: &Node) -> bool {
+        self.characters(node.position).starts_with(['|', '>'])
+    }
+
     pub(crate) fn text(&self) -> &'s str {
         self.text
     }

@@ -36,6 +36,7 @@ mod each;
 mod end;
 mod event_stream;
 mod group;
+mod js;
 mod keys;
 pub(crate) mod ledger;
 mod measure;
@@ -76,6 +77,7 @@ static KINDS: &[&StepKind] = &[
     &parallel::KIND,
     &think::KIND,
     &set::KIND,
+    &js::KIND,
     &measure::KIND,
     &take::KIND,
     &end::KIND,

@@ -78,6 +78,7 @@ fn pass(
             | Op::BeginGroup(_)
             | Op::EndGroup
             | Op::Refuse { .. }
+            | Op::Code { .. }
             | Op::Program
             | Op::End => {}
         }

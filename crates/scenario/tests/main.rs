@@ -7,6 +7,7 @@ mod docs;
 mod event_streams;
 mod faults;
 mod http;
+mod js;
 mod key_value_stores;
 mod keys;
 mod language;

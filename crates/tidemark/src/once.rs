@@ -120,6 +120,9 @@ impl Told {
             self.kind = kind.to_owned();
             out += &format!("{}session {}\n", if self.steps == 0 { "" } else { "\n" }, clean(kind));
         }
+        if step.is_code {
+            return out + &self.code(step);
+        }
         self.steps += 1;
         let fault = step.failure.as_ref().filter(|_| !step.is_unfinished);
         self.failed += usize::from(fault.is_some());
@@ -140,6 +143,24 @@ impl Told {
         }
         if self.verbose {
             out += &self.details(step);
+        }
+        out
+    }
+
+    /// Code that ran between two requests: told where it failed, or somebody wants to know all.
+    fn code(&mut self, step: &LoggedStep) -> String {
+        if step.failure.is_none() && !self.verbose {
+            return String::new();
+        }
+        self.failed += usize::from(step.failure.is_some());
+        let verdict = if step.failure.is_some() { "FAILED" } else { "ok" };
+        let took = milliseconds(step.took_us.unwrap_or_default());
+        let mut out = self.line(&step.label, &format!("ran in {took}, {verdict}"));
+        if let Some(fault) = &step.failure {
+            out += &self.line("!", &self.masked_text(fault));
+        }
+        if self.verbose {
+            out += &self.variables(step);
         }
         out
     }
@@ -211,14 +232,19 @@ impl Told {
             };
             out += &self.line(held, &format!("{}; saw {saw}", self.learned.masked_of_scenario(&check.what)));
         }
-        if !step.variables.is_empty() {
-            let all = step.variables.iter().map(|(name, value)| match value {
-                Some(value) => format!("{name} = {}", self.value(name, value)),
-                None => format!("{name} is not set"),
-            });
-            out += &self.line("variables", &all.collect::<Vec<_>>().join(", "));
+        out + &self.variables(step)
+    }
+
+    /// The session's variables after a step.
+    fn variables(&self, step: &LoggedStep) -> String {
+        if step.variables.is_empty() {
+            return String::new();
         }
-        out
+        let all = step.variables.iter().map(|(name, value)| match value {
+            Some(value) => format!("{name} = {}", self.value(name, value)),
+            None => format!("{name} is not set"),
+        });
+        self.line("variables", &all.collect::<Vec<_>>().join(", "))
     }
 
     /// A request or a body, line by line; the head of a request of HTTP without its secrets.

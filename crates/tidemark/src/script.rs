@@ -35,7 +35,7 @@ pub fn scenario_of(
     let name = &file.display().to_string();
     let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    let source = Source { name, path: &path, text: &text, env, given };
+    let source = Source { name, path: &path, text: &text, env, given, bounds: Default::default() };
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;

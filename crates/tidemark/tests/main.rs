@@ -18,6 +18,8 @@ mod init;
 mod install;
 mod interrupts;
 mod jmeter;
+#[cfg(feature = "js")]
+mod js_steps;
 #[path = "k6/mod.rs"]
 mod k6;
 mod ledger;

@@ -171,7 +171,7 @@ pub(super) fn only_computed(summary: &Summary) -> Option<String> {
     (share > COMPUTING_SHARE_MAX).then(|| {
         format!(
             "sessions only computed for {:.0}% of the window: is there an endless loop? Thousands of steps without a request or a \
-             pause keep the load generator from the others; a think time in it lets them go on",
+             pause, or `js` steps that take long, keep the load generator from the others; a think time in it lets them go on",
             share * 100.0
         )
     })

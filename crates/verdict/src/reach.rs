@@ -196,6 +196,7 @@ fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>, unset: &BTreeSet<Slo
             | Op::Refuse { .. }
             | Op::Measure { .. }
             | Op::Parallel { .. }
+            | Op::Code { .. }
             | Op::Program
             // nearly always good: what a failure leads to is expected of no session
             | Op::JumpUnlessGood(_) => come(i + 1, share),

@@ -232,7 +232,8 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
                 | Op::BeginGroup(_)
                 | Op::EndGroup
                 | Op::Parallel { .. }
-                | Op::Measure { .. } => next,
+                | Op::Measure { .. }
+                | Op::Code { .. } => next,
                 // a step of which is not known how many requests it makes
                 _ => return None,
             },

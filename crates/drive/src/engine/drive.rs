@@ -15,6 +15,7 @@ use tidemark_scenario::{Plan, Shared};
 use crate::DriveOptions;
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::engine::ahead::Ahead;
+use crate::engine::codes;
 use crate::engine::programs;
 use crate::engine::request::Prepared;
 use crate::engine::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
@@ -276,6 +277,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
         let programs = options.programs.clone();
+        let codes = options.codes.clone().filter(|_| plan.sessions.iter().any(codes::has_code));
         let may_bind = programs::may_bind(&plan.sessions, &options.targets);
         let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
@@ -308,6 +310,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     slots: most_slots(&plan.sessions),
                     secrets: SecretVariables::of(&plan, &plan.sessions),
                     labels: plan.labels.len(),
+                    keeps_answers: codes::keeps_answers(&plan.sessions),
                     binds: prepared.iter().any(|request| request.is_of_binding) || may_bind,
                     open: vec![0; places.len()],
                     ..Flow::default()
@@ -325,6 +328,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .collect(),
                 witness,
                 program: programs.map(|programs| programs.make(index)),
+                code: codes.map(|codes| codes.make(index)),
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,
@@ -431,6 +435,7 @@ fn once<'a>(
 ) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
     programs::check(plan, [kind], options.programs.as_ref(), &options.targets)?;
+    codes::check([kind], options.codes.as_ref())?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
@@ -447,6 +452,7 @@ fn once<'a>(
             slots: kind.slots,
             secrets: SecretVariables::of(plan, kinds),
             labels: plan.labels.len(),
+            keeps_answers: codes::keeps_answers(kinds),
             binds: prepared.iter().any(|request| request.is_of_binding)
                 || programs::may_bind(kinds, &options.targets),
             open: vec![0; places.len()],
@@ -463,6 +469,7 @@ fn once<'a>(
         ahead: Vec::new(),
         witness: None,
         program: options.programs.as_ref().map(|programs| programs.make(number.into())),
+        code: options.codes.as_ref().filter(|_| codes::has_code(kind)).map(|codes| codes.make(number.into())),
         bounds: bounds(plan, 0, 1),
         random,
         ledger_seed: options.ledger_seed,

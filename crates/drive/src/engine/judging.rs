@@ -27,12 +27,30 @@ impl Thread<'_> {
         }
     }
 
+    /// Tells of code that has run, where somebody wants to know; `failed`: why it did not do what it should.
+    pub fn tell_code(&mut self, s: usize, took_ns: u64, failed: Option<Option<String>>) {
+        let Some(witness) = &mut self.witness else { return };
+        let session = &self.flow.sessions[s];
+        let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
+        witness.ran_code(took_ns, failed.map(|why| why.unwrap_or_else(no_room)), variables);
+    }
+
     fn tell_witness(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
         let Some(witness) = &mut self.witness else { return };
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
         let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
         witness.answered(s, self.transport.answer(c), probe, variables, (flaw, &self.flow.scratch));
+    }
+
+    /// Keeps an answer for the code of its session, where that looks at it.
+    #[inline]
+    fn keep_answer(&mut self, s: usize, c: usize) {
+        let session = &mut self.flow.sessions[s];
+        if self.flow.keeps_answers.get(session.kind()) == Some(&true) {
+            let held = (&mut self.flow.scratch.held, self.shared);
+            session.cold_or_new().answer.keep(self.transport.answer(c), held);
+        }
     }
 
     /// Looks for the answer among what is offered; what came of the request, if it is there.
@@ -175,6 +193,7 @@ impl Thread<'_> {
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());
             self.tell_answer(s, c, judged.err());
+            self.keep_answer(s, c);
             if is_work {
                 work_ns += self.clock.now_ns().saturating_sub(begun_ns);
             }
@@ -239,6 +258,7 @@ impl Thread<'_> {
     pub fn offered(&mut self, s: usize, c: usize, now_ns: u64) {
         let begun_ns = self.clock.now_ns();
         let Some(judged) = self.judge_offered(s, c) else { return };
+        self.keep_answer(s, c);
         let work_ns = self.clock.now_ns().saturating_sub(begun_ns);
         self.pools.get(c).exchanging = false;
         let end_ns = self.read(s, now_ns);
@@ -300,13 +320,18 @@ impl Thread<'_> {
             program.failed(s as u32, outcome);
         }
         request.probe.clear(&mut session.slots, &mut self.flow.scratch.held, self.shared);
+        if !outcome.is_answered()
+            && let Some(cold) = session.cold_mut()
+        {
+            cold.answer.clear((&mut self.flow.scratch.held, self.shared));
+        }
         if session.lacked_a_connection(outcome, now_ns) {
             self.recorder.unconnected(Some(request.label), session.due_ns);
         }
         self.write_down(s, outcome, now_ns);
     }
 
-    /// A step of the session itself (`set`, `repeat`, `when`) could not be done: it fails. It was never due as a request, and is
+    /// A step of the session itself (`set`, `repeat`, `when`, `js`) could not be done: it fails. It was never due as a request, and is
     /// in no figure of one. Its example is of the label of the request that comes next, or came last.
     pub fn fail_step(&mut self, s: usize, (op, reason): (usize, Option<&str>), now_ns: u64) {
         self.cut(now_ns);
@@ -462,6 +487,7 @@ pub(crate) fn step_in_words(op: &Op, names: &[String]) -> String {
         Op::Set { slot, value } => format!("set {}: {}", named(slot), value.source()),
         Op::Refuse { text, .. } => format!("repeat: {text}"),
         Op::JumpUnless { condition, .. } => format!("when: {}", condition.source()),
+        Op::Code { .. } => "js".into(),
         _ => "a step".into(),
     }
 }

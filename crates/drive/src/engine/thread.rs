@@ -28,6 +28,7 @@ use crate::protocols::transport::{Counts, Event, Transport};
 use crate::session::answer::Scratch;
 use crate::session::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::session::branches::BranchNumbers;
+use crate::session::code::Code;
 use crate::session::cookies::{CookieCounts, Site};
 use crate::session::program::Program;
 use crate::session::{Session, SessionState, Weights};
@@ -154,6 +155,8 @@ pub(crate) struct Thread<'a> {
     pub witness: Option<Box<Witness>>,
     /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program).
     pub program: Option<Box<dyn Program>>,
+    /// What runs the code of sessions ([`Op::Code`](tidemark_scenario::plan::Op::Code)).
+    pub code: Option<Box<dyn Code>>,
     pub flow: Flow,
 }
 
@@ -176,6 +179,8 @@ pub(crate) struct Flow {
     pub slots: usize,
     /// Labels of the plan.
     pub labels: usize,
+    /// Of each kind of sessions, whether its code looks at answers, so that the last one is kept.
+    pub keeps_answers: Vec<bool>,
     /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.
     pub binds: bool,
     /// Open connections, by target.

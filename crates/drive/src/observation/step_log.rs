@@ -16,6 +16,8 @@ use crate::session::findings::{Checked, Extracted, LOGGED_BYTES, text};
 pub struct LoggedStep {
     /// Its label.
     pub label: String,
+    /// Whether it is code that ran, and no request.
+    pub is_code: bool,
     /// What was sent, where the protocol is one of bytes; no more than [`LOGGED_BYTES`] of it.
     pub sent: Vec<u8>,
     /// Bytes of all of it.
@@ -117,6 +119,19 @@ impl StepLogger {
         self.current(s).failure = Some(failure.to_owned());
     }
 
+    /// Code has run for so long, between two requests.
+    pub fn ran_code(&mut self, took_ns: u64, failure: Option<String>, variables: Variables<'_>) {
+        let step = LoggedStep {
+            label: "js".into(),
+            is_code: true,
+            failure,
+            took_us: Some(took_ns / 1_000),
+            variables: told(variables),
+            ..LoggedStep::default()
+        };
+        let _ = self.steps.send(step);
+    }
+
     /// It is over.
     pub fn over(
         &mut self,
@@ -128,12 +143,16 @@ impl StepLogger {
         step.is_unfinished = is_unfinished;
         step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
         step.took_us = took_ns.map(|took_ns| took_ns / 1_000);
-        // what no expression can name is none of the scenario's
-        let all = variables.names.iter().zip(variables.slots).filter(|(name, _)| !name.starts_with('('));
-        step.variables = all.map(|(name, slot)| (name.clone(), text(slot.value()))).collect();
+        step.variables = told(variables);
         // whoever does not listen any more does not want to know
         let _ = self.steps.send(step);
     }
+}
+
+/// Variables and their values. What no expression can name is none of the scenario's.
+fn told(variables: Variables<'_>) -> Vec<(String, Option<String>)> {
+    let all = variables.names.iter().zip(variables.slots).filter(|(name, _)| !name.starts_with('('));
+    all.map(|(name, slot)| (name.clone(), text(slot.value()))).collect()
 }
 
 /// The beginning; what is cut off is marked, so that what is secret is also known by its beginning.

@@ -70,6 +70,13 @@ impl Witness {
         }
     }
 
+    /// Code has run for so long; `failed`: why it did not do what it should.
+    pub fn ran_code(&mut self, took_ns: u64, failed: Option<String>, variables: Variables<'_>) {
+        if let Some(logger) = &mut self.logger {
+            logger.ran_code(took_ns, failed, variables);
+        }
+    }
+
     /// Whether somebody wants to know why a session's request failed.
     pub fn wants_words(&self, s: usize) -> bool {
         self.logger.is_some() || self.tracer.as_ref().is_some_and(|tracer| tracer.wants_words(s))

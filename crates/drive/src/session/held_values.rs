@@ -34,13 +34,21 @@ impl HeldValues {
     }
 
     /// The memory of a variable has changed.
-    fn changed(&mut self, shared: &Shared, slot: &mut Slot, (before, after): (usize, usize)) -> bool {
+    fn changed(&mut self, shared: &Shared, slot: &mut Slot, bytes: (usize, usize)) -> bool {
+        let has_room = self.changes(shared, bytes);
+        if !has_room {
+            slot.free();
+        }
+        has_room
+    }
+
+    /// What is held changes from so many bytes to so many. False where there is no room for it: it counts as given back.
+    pub fn changes(&mut self, shared: &Shared, (before, after): (usize, usize)) -> bool {
         self.bytes = (self.bytes + after as u64).saturating_sub(before as u64);
         if self.bytes > self.reserved {
             let lacking = (self.bytes - self.reserved).next_multiple_of(PIECE_BYTES);
             if !shared.reserve(lacking) {
                 self.bytes -= after as u64;
-                slot.free();
                 self.refused += 1;
                 return false;
             }

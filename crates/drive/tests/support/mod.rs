@@ -263,6 +263,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         }],
         trace: None,
         programs: None,
+        codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }

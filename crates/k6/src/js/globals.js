@@ -1,23 +1,10 @@
 // What every script finds without an import. `__k6` is the host: functions in Rust.
+import { consoleOf, cryptoOf } from "tidemark:globals";
+
 (() => {
   const host = globalThis.__k6;
-  const words = (value) => {
-    if (typeof value === "string") return value;
-    if (value instanceof Error) return value.stack ? `${value.name}: ${value.message}\n${value.stack}` : String(value);
-    if (value === undefined || typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
-      return String(value);
-    }
-    try {
-      return JSON.stringify(value);
-    } catch (error) {
-      return String(value);
-    }
-  };
-  const level = (name) => (...values) => host.log(name, values.map(words).join(" "));
-  globalThis.console = {
-    log: level("info"), info: level("info"), warn: level("warning"), error: level("error"), debug: level("debug"),
-    trace: level("debug"), table: level("info"),
-  };
+  globalThis.console = consoleOf(host);
+  globalThis.crypto = cryptoOf(host);
 
   // timers of the user's own loop
   const timers = new Map();
@@ -81,25 +68,6 @@
     return known[name].__commonjs ?? known[name];
   };
   globalThis.open = (path, mode) => host.open(String(path), mode === "b");
-  globalThis.crypto = {
-    get subtle() {
-      if (!host.subtle) host.loadSubtle();
-      return host.subtle;
-    },
-    getRandomValues(array) {
-      if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues needs a typed array");
-      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(new Uint8Array(host.random(array.byteLength)));
-      return array;
-    },
-    randomUUID() {
-      const bytes = new Uint8Array(host.random(16));
-      bytes[6] = (bytes[6] & 0x0f) | 0x40;
-      bytes[8] = (bytes[8] & 0x3f) | 0x80;
-      const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-    },
-  };
-
   host.setting = { agent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false, batch: 20, batchPerHost: 6 };
   host.configure = (options) => {
     const told = (name, otherwise) => (options[name] === undefined || options[name] === null ? otherwise : options[name]);

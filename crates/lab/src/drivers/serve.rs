@@ -76,6 +76,7 @@ fn begin(
         targets,
         trace: None,
         programs: None,
+        codes: crate::script::codes(&plan, setup.seed),
         epoch,
         wall_epoch,
     };

@@ -345,6 +345,7 @@ impl Experiment {
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
             trace: None,
             programs: None,
+            codes: crate::script::codes(&self.plan, self.seed),
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

@@ -71,6 +71,7 @@ fn read(script: &ScriptPlan) -> Result<K6, LabError> {
         text: &script.source,
         env: &env,
         given: Given::default(),
+        bounds: script.bounds,
     };
     let k6 = K6::read(&source).map_err(usage)?;
     match k6.exports(&script.exec) {

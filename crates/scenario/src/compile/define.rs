@@ -3,7 +3,7 @@
 use super::Session;
 use crate::grammar::{Key, Keys, Scalar, Shape};
 use crate::steps;
-use crate::yaml::Node;
+use crate::yaml::{Node, Position};
 
 /// `NAME in LIST`, split.
 pub(crate) fn split_each(text: &str) -> Option<(&str, usize, &str)> {
@@ -19,6 +19,7 @@ impl Session<'_, '_> {
             Shape::Scalar(Scalar::Each) => {
                 self.define(node.text().and_then(split_each).map(|(name, ..)| name), node);
             }
+            Shape::Scalar(Scalar::Code) => self.define_in_code(node),
             Shape::Scalar(Scalar::Feeder) => {
                 if let Some(feeder) = self.reader.text(node).and_then(|name| self.shared.feeder(&name).ok()) {
                     self.define_row(feeder, node);
@@ -55,12 +56,18 @@ impl Session<'_, '_> {
     }
 
     pub(super) fn define(&mut self, name: Option<&str>, at: &Node) {
-        let Some(name) = name else { return };
+        if let Some(name) = name {
+            self.define_at(name, at.position);
+        }
+    }
+
+    /// Makes a variable known that is set there.
+    pub(crate) fn define_at(&mut self, name: &str, at: Position) {
         if self.reader.settings.names().any(|setting| setting == name) {
             let message = format!("\"{name}\" is a setting and cannot be set here; choose another name");
-            self.reader.sink.error(at, message);
+            self.reader.sink.error_at(at, message);
         }
-        self.scope.define(name, at.position);
+        self.scope.define(name, at);
     }
 
     /// Makes the columns of a feeder known, in their order.

@@ -7,8 +7,8 @@ use super::Session;
 use super::targets::Aim;
 use crate::language::Defaults;
 use crate::plan::{
-    LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestKind, RequestPlan,
-    SYSTEM_TARGET,
+    CodePlan, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestKind,
+    RequestPlan, SYSTEM_TARGET,
 };
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -36,6 +36,8 @@ pub(crate) struct Requests {
     pub(super) groups: Vec<String>,
     /// What is measured beside.
     pub(super) metrics: Vec<MetricPlan>,
+    /// Code of the sessions.
+    pub(crate) codes: Vec<CodePlan>,
     pub(super) plans: Vec<RequestPlan>,
     /// Where each stands.
     pub(super) places: Vec<Position>,
@@ -56,6 +58,7 @@ impl Requests {
             has_too_many: false,
             groups: Vec::new(),
             metrics: Vec::new(),
+            codes: Vec::new(),
             plans: Vec::new(),
             places: Vec::new(),
             aims: Vec::new(),

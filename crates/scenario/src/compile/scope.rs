@@ -107,6 +107,11 @@ impl Scope {
         self.by_name.get(name).copied()
     }
 
+    /// Names of the variables that were made known.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
     /// The slot of a variable, which is read.
     pub(crate) fn read(&mut self, name: &str) -> Option<SlotIndex> {
         let slot = self.slot(name)?;
@@ -163,8 +168,7 @@ impl Names for SessionNames<'_> {
         if self.shared.lacks_columns {
             return Ok(expr::Node::Cell { feeder: 0, column: 0, row: Box::new(self.shared.draw(0)) });
         }
-        let variables = self.scope.by_name.keys().map(String::as_str);
-        let hint = did_you_mean(name, variables.chain(self.settings.names()));
+        let hint = did_you_mean(name, self.scope.known().chain(self.settings.names()));
         let advice = if hint.is_empty() { "; set it with set, extract or settings" } else { "" };
         Err(format!("unknown variable \"{name}\"{hint}{advice}"))
     }

@@ -3,13 +3,19 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use super::requests::Requests;
 use crate::language;
-use crate::plan::{Op, SCRIPT_BYTES_MAX, ScriptPlan, ScriptTool, SessionKind};
+use crate::plan::{Op, SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool, SessionKind};
 use crate::reader::Reader;
-use crate::units::Size;
+use crate::sink::Sink;
+use crate::units::{Size, Time};
 use crate::yaml::Node;
+
+/// Least memory and time in which JavaScript runs at all.
+const MEMORY_MIN: u64 = 4 << 20;
+const STEP_MIN: Duration = Duration::from_millis(1);
 
 /// A session of this name; nothing where its script cannot be read, which has been reported.
 pub(super) fn session(
@@ -68,6 +74,7 @@ pub(super) fn session(
         source: source.into(),
         file,
         path,
+        bounds: ScriptBounds::default(),
         args,
         route,
         label,
@@ -96,6 +103,19 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
         true => Err(format!("it has more than {}", Size(SCRIPT_BYTES_MAX))),
         false => Ok(source),
     }
+}
+
+/// Reads what scripts and code may take.
+pub(super) fn bounds(said: &language::Script<'_>, sink: &Sink<'_>) -> ScriptBounds {
+    let memory = said.memory.value;
+    if memory.is_some_and(|bytes| bytes < MEMORY_MIN) {
+        said.memory.error(sink, format!("too little for JavaScript: at least {}", Size(MEMORY_MIN)));
+    }
+    let step = said.step.value;
+    if step.is_some_and(|step| step < STEP_MIN) {
+        said.step.error(sink, format!("too short for JavaScript: at least {}", Time(STEP_MIN)));
+    }
+    ScriptBounds { memory_bytes: memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)), step }
 }
 
 /// Refuses what is said of a script where there is none.

@@ -27,6 +27,15 @@ impl ScriptTool {
     }
 }
 
+/// Bounds of scripts and of code, where the scenario gives them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScriptBounds {
+    /// Most memory of a script's user, or of the code of a driving thread; bytes.
+    pub memory_bytes: Option<usize>,
+    /// Longest time of a script's user without waiting, or of a step's code.
+    pub step: Option<Duration>,
+}
+
 /// A script that makes a session's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptPlan {
@@ -52,6 +61,8 @@ pub struct ScriptPlan {
     pub exec: String,
     /// Of k6: how many iterations all users make together, where that is fixed.
     pub iterations: Option<u64>,
+    /// Of k6: what each user may take.
+    pub bounds: ScriptBounds,
     /// Of k6: labels of requests by their `name` tag, or method and path.
     pub labels: Vec<(String, u16)>,
 }

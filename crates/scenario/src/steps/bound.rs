@@ -128,6 +128,7 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             | Op::Refuse { .. }
             | Op::Measure { .. }
             | Op::Parallel { .. }
+            | Op::Code { .. }
             | Op::Program => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,

@@ -5,7 +5,7 @@ use tidemark_scenario::plan::{Curve, Op, PARALLEL_REQUESTS_MAX, Phase, SessionKi
 
 use super::allotment::plans;
 use crate::DriveOptions;
-use crate::engine::programs;
+use crate::engine::{codes, programs};
 use crate::error::{DriveError, MOST_THREADS};
 use crate::session::Weights;
 use crate::session::arrivals::{MOST_PIECES, pieces_of};
@@ -35,6 +35,7 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
         return Err(DriveError::Target(request.target));
     }
     programs::check(plan, &plan.sessions, options.programs.as_ref(), &options.targets)?;
+    codes::check(&plan.sessions, options.codes.as_ref())?;
     let plans = plans(plan, &options.targets);
     plans.iter().zip(&options.targets).try_for_each(|(plan, target)| target.protocol.check(plan))
 }
@@ -105,6 +106,9 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
             }
             Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
             Op::Measure { metric, .. } => usize::from(*metric) < plan.metrics.len(),
+            Op::Code { code, .. } => plan.codes.get(usize::from(*code)).is_some_and(|code| {
+                code.variables.iter().all(|variable| usize::from(variable.slot) < kind.slots)
+            }),
             Op::Think(_) | Op::EndGroup | Op::Refuse { .. } | Op::Program | Op::End => true,
         };
         if !right {

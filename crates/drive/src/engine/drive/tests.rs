@@ -93,6 +93,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         targets: vec![target],
         trace: None,
         programs: None,
+        codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

@@ -224,6 +224,7 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
         ahead: Vec::new(),
         witness: None,
         program: None,
+        code: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {
