@@ -390,6 +390,7 @@ fn wrong_use_is_refused_with_a_way_out() {
     );
     write("broken.jmx", "<jmeterTestPlan>\n<hashTree>\n</wrong>");
     write("plan.xml", "<tsung/>");
+    write("plan.jmx", PLAN);
     write("t.lua", "wrk.method = 'POST'");
     write("empty.jmx", "<jmeterTestPlan><hashTree/></jmeterTestPlan>");
     let collection = "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": [ITEM]}";
@@ -426,6 +427,13 @@ fn wrong_use_is_refused_with_a_way_out() {
         (vec!["run", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
         (vec!["check", "empty.jmx"], "empty.jmx is a JMeter plan: tidemark import empty.jmx -o my.yaml"),
         (vec!["limit", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
+        (vec!["limit", "c.json"], "1 left out without which it would not send what the plan sends"),
+        (
+            vec!["limit", "plan.jmx", "--over", "threads=1,2"],
+            "make one of the plan: tidemark import plan.jmx -o my.yaml",
+        ),
+        (vec!["limit", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
+        (vec!["import", "my.yaml", "--from", "gatling"], "it is one of jmeter, tsung, postman, artillery"),
         (vec!["init", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
         (vec!["run", "t.lua"], "t.lua is a wrk script: tidemark hit -s t.lua URL, or name it in a scenario"),
         (
@@ -435,4 +443,90 @@ fn wrong_use_is_refused_with_a_way_out() {
     ] {
         assert_refused(folder.path(), &arguments, says);
     }
+}
+
+/// A collection with a host and a value that are not in it.
+const OPEN_COLLECTION: &str = r#"{
+  "info": {"name": "c", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+  "item": [{"name": "r", "request": "{{host}}/of/{{tenant}}"}]
+}"#;
+
+#[test]
+fn nothing_is_driven_without_the_values_that_a_plan_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("c.json"), OPEN_COLLECTION).unwrap();
+    let server = Server::start();
+    let url = server.url("");
+    let (of_host, tenant) = (format!("host_url={url}"), "tenant=acme");
+    assert_refused(folder, &["run", "c.json"], "! c.json: line 3: {{tenant}}: would have been a value");
+    assert_refused(folder, &["run", "c.json", "--set", tenant], "--set host_url=URL");
+    for given in [["--set", of_host.as_str()], ["--url", url.as_str()]] {
+        let done = run(folder, &[&["run", "c.json", "--once", "--set", tenant][..], &given].concat());
+        assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    }
+    // the scenario that is made of it keeps to that
+    let made = run(folder, &["import", "c.json", "-o", "my.yaml"]);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    for verb in ["run", "limit"] {
+        let says = "my.yaml: no value for tenant, host_url; give --set tenant=VALUE --set host_url=VALUE, or write it into the file";
+        assert_refused(folder, &[verb, "my.yaml"], says);
+    }
+    let checked = run(folder, &["check", "my.yaml", "--set", &of_host]);
+    assert!(code(&checked) == 0 && stderr(&checked).contains("no value for tenant"), "{}", stderr(&checked));
+    let done = run(folder, &["run", "my.yaml", "--once", "--set", tenant, "--set", &of_host]);
+    assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(server.targets(), vec!["/of/acme"; 3]);
+}
+
+#[test]
+fn a_plan_comes_by_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder);
+    let piped = |arguments: &[&str], text: &str| {
+        let mut command = crate::program::tidemark(folder, arguments);
+        let mut child = command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let made = piped(&["import", "-", "--strict"], PLAN);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    let of_file = stdout(&run(folder, &["import", "plan.jmx"]));
+    assert_eq!(stdout(&made).replace("standard input", "plan.jmx"), of_file);
+    for (arguments, text, says) in [
+        (
+            &["import", "-"][..],
+            "import http from 'k6/http';",
+            "standard input: this is a k6 script, which is not read from there",
+        ),
+        (&["import", "-"], "a: 1\n", "standard input: this is not a plan of JMeter"),
+        (&["import", "-", "--from", "postman"], "<x/>", "standard input:1:1: this is not JSON"),
+    ] {
+        let refused = piped(arguments, text);
+        assert!(code(&refused) == 2 && stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn a_search_takes_a_plan_as_a_run_does() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let server = Server::start();
+    let port = format!("port={}", server.place.rsplit(':').next().unwrap());
+    let search =
+        ["limit", "plan.jmx", "-J", &port, "--set", "password=geheim&1", "--budget", "8s", "--most", "20"];
+    let done = run(folder.path(), &[&search[..], &["--until", "p99<1s"]].concat());
+    assert!([0, 3].contains(&code(&done)), "{}{}", stdout(&done), stderr(&done));
+    assert!(stderr(&done).contains("a search does not end there"), "{}", stderr(&done));
+    assert!(
+        server.targets().iter().any(|target| target.starts_with("/towns/Ulm?")),
+        "{:?}",
+        server.targets()
+    );
 }

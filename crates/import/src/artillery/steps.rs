@@ -102,7 +102,8 @@ impl Making<'_> {
         for name in std::mem::take(&mut state.used) {
             // what would have captured it was told
             if !set.contains(&name) {
-                state.begin(&name, "FILL-IN".into());
+                let comment = "the script would have captured it";
+                self.draft.settings.map.insert_with_comment(comment, name, crate::UNSET);
             }
         }
         let mut all: Vec<Step> = Vec::new();
