@@ -401,9 +401,16 @@ impl<'p> Making<'p> {
         }
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url.as_str()));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(end);
+        // a variable of a script behind a whole address is a path
+        let begin = rest[..end].find("{{").filter(|at| {
+            let (open, name) = (&rest[..*at], rest[*at..end].trim_matches(['{', '}']));
+            let is_whole = open.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ']');
+            is_whole && self.scripted.contains(name.trim()) && is_address(&format!("{scheme}://{open}"))
+        });
+        let (host, path) = rest.split_at(begin.unwrap_or(end));
         let path = path.split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let is_path = path.starts_with('/') || begin.is_some();
+        let path = if is_path { path.to_owned() } else { format!("/{path}") };
         // what stands in front of the host is a secret
         let open = format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default());
         let is_known = scheme.starts_with("http") && is_address(&open);
@@ -501,6 +508,10 @@ impl<'p> Making<'p> {
                 let would = "sent a header whose name is known only while it runs";
                 self.draft.tell(node.line, &format!("header {}", shown(&name)), would, true);
                 continue;
+            }
+            if name.eq_ignore_ascii_case("cookie") {
+                let would = "been sent beside the cookies of the session: it stands in their place";
+                self.draft.tell(node.line, "header Cookie", would, true);
             }
             self.draft.header(node.line, &mut made.headers, &name, &value);
         }

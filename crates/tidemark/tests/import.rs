@@ -248,8 +248,98 @@ fn collections_and_scripts_send_what_their_tools_were_seen_to_send() {
     }
 }
 
-/// A request without what may be written in several ways: JSON is what it holds, a space of a query or a form is one.
+/// Plans that newman 6.2.2 and Artillery 2.0.21 have run, as `tests/plans/record` has it.
+#[test]
+fn each_recorded_plan_sends_what_its_tool_sent() {
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plans");
+    let mut wrong = Vec::new();
+    for tool in ["postman", "artillery"] {
+        let mut recorded: Vec<_> =
+            fs::read_dir(plans.join(tool)).unwrap().map(|file| file.unwrap().path()).collect();
+        recorded.retain(|file| file.extension().is_some_and(|end| end == "sent"));
+        recorded.sort();
+        assert!(recorded.len() >= 12, "{tool}: {}", recorded.len());
+        for sent in recorded {
+            let folder = tempfile::tempdir().unwrap();
+            let (port, came) = answering();
+            for file in fs::read_dir(plans.join(tool)).unwrap().map(|file| file.unwrap().path()) {
+                let text = fs::read_to_string(&file).unwrap();
+                let text = text.replace("http://127.0.0.1:1", &format!("http://127.0.0.1:{port}"));
+                fs::write(folder.path().join(file.file_name().unwrap()), text).unwrap();
+            }
+            let end = if tool == "postman" { "json" } else { "yml" };
+            let name = sent.with_extension(end).file_name().unwrap().to_str().unwrap().to_owned();
+            let environment = match tool {
+                "postman" => name.replace(".json", ".environment.json"),
+                _ => "test".to_owned(),
+            };
+            let has_environment = match tool {
+                "postman" => folder.path().join(&environment).exists(),
+                _ => fs::read_to_string(folder.path().join(&name)).unwrap().contains("environments:"),
+            };
+            let mut arguments = vec!["run", &name, "--once"];
+            if has_environment {
+                arguments.extend(["--environment", &environment]);
+            }
+            let done = run(folder.path(), &arguments);
+            if code(&done) != 0 {
+                wrong.push(format!("{tool}/{name}: {}{}", stdout(&done), stderr(&done)));
+            }
+            let sent = fs::read_to_string(sent).unwrap();
+            let sent: Vec<Value> =
+                sent.lines().map(|line| as_meant(&serde_json::from_str(line).unwrap())).collect();
+            let place = format!("127.0.0.1:{port}");
+            let came = came.lock().unwrap().iter().map(as_meant).collect::<Vec<_>>();
+            let came: Vec<Value> = came
+                .iter()
+                .map(|one| serde_json::from_str(&one.to_string().replace(&place, "127.0.0.1:1")).unwrap())
+                .collect();
+            for (at, (one, other)) in
+                came.iter().zip(&sent).enumerate().filter(|(_, (one, other))| one != other)
+            {
+                wrong.push(format!("{tool}/{name}: request {}:\n  ours   {one}\n  theirs {other}", at + 1));
+            }
+            if came.len() != sent.len() {
+                wrong.push(format!("{tool}/{name}: {} requests, theirs {}", came.len(), sent.len()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A text without what is another one each time: UUIDs and times.
+fn without_chance(text: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut out = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        out += match word {
+            _ if word.len() == 36 && word.matches('-').count() == 4 => "UUID",
+            _ if [10, 13].contains(&word.len()) && word.bytes().all(|c| c.is_ascii_digit()) => "TIME",
+            word => word,
+        };
+        rest = &rest[end..];
+        if let Some(other) = rest.chars().next() {
+            out.push(other);
+            rest = &rest[other.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// A request without what may be written in several ways: JSON is what it holds, a space of a query or a form is one. The
+/// boundary of parts is its own each time, and so are UUIDs and times.
 fn as_meant(request: &Value) -> Value {
+    let mut request = request.clone();
+    let boundary = request[3]["content-type"].as_str().and_then(|of| of.split_once("boundary="));
+    if let Some(boundary) = boundary.map(|(_, boundary)| boundary.trim_matches('"').to_owned()) {
+        request[2] = request[2].as_str().unwrap().replace(&boundary, "BOUNDARY").into();
+        request[3]["content-type"] = "multipart/form-data".into();
+    }
+    request[1] = without_chance(request[1].as_str().unwrap()).into();
+    request[2] = without_chance(request[2].as_str().unwrap()).into();
     let text = |at: usize| request[at].as_str().unwrap();
     let body = text(2);
     let body = match request[3]["content-type"].as_str() {
@@ -263,7 +353,7 @@ fn as_meant(request: &Value) -> Value {
 /// What came: method, path, body and headers but for those that each client has in its own way.
 type Came = Arc<Mutex<Vec<Value>>>;
 
-/// A server with JSON for all, a cookie for `/login` and a redirect for `/move`; its port.
+/// A server with JSON for all, a cookie for `/login`, a redirect for `/move` and any status for `/status/404`; its port.
 fn answering() -> (u16, Came) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -306,16 +396,20 @@ fn answer(mut stream: TcpStream, came: &Came) -> Option<()> {
         let mut words = line.split(' ');
         let (method, path) = (words.next()?, words.next()?);
         came.lock().unwrap().push(serde_json::json!([method, path, body, headers]));
+        let of_path = path.strip_prefix("/status/").and_then(|path| path.get(..3));
         let (status, more) = match path {
             "/move" => ("302 Found", "Location: /moved\r\n"),
             path if path.contains("/login") => ("200 OK", "Set-Cookie: sid=abc; Path=/\r\n"),
-            _ => ("200 OK", ""),
+            _ => (of_path.unwrap_or("200 OK"), ""),
         };
-        let text =
-            if method == "HEAD" { "" } else { r#"{"ids":[{"id":4},{"id":5}],"a":"x","token":"t-1","n":2}"# };
+        let text = if method == "HEAD" || status == "204" {
+            ""
+        } else {
+            r#"{"ids":[{"id":4},{"id":5}],"a":"x","token":"t-1","n":2}"#
+        };
         let length = text.len();
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}Content-Length: {length}\r\n\r\n"
+            "HTTP/1.1 {status} \r\nContent-Type: application/json\r\nX-Trace: trace-1\r\n{more}Content-Length: {length}\r\n\r\n"
         );
         stream.write_all(format!("{head}{text}").as_bytes()).ok()?;
     }

@@ -215,7 +215,7 @@ impl Making<'_> {
         }
         crate::add_header(&mut made.headers, "Cookie", all.join("; "));
         let would = "added cookies to those of the session: here they stand in their place, for this request";
-        self.draft.tell(cookie.line, element, would, false);
+        self.draft.tell(cookie.line, element, would, true);
     }
 
     fn body(&mut self, node: &Node, element: &str, made: &mut Request, state: &mut State) {

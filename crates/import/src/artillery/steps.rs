@@ -241,8 +241,12 @@ impl Making<'_> {
         let over = node.get("over");
         let named = node.text("loopElement").map(str::to_owned);
         let (before, times) = ((state.counter.clone(), state.element.clone()), state.times);
-        let name = counter.as_deref().unwrap_or("$loopCount");
-        let counter = self.draft.variable(name);
+        // a loop within another has a number of its own
+        let own = match state.depth {
+            0 => "$loopCount".to_owned(),
+            depth => format!("$loopCount {}", depth + 1),
+        };
+        let counter = self.draft.variable(counter.as_deref().unwrap_or(&own));
         let (mut map, mut first) = (Map::new(), None);
         if let Some(over) = over {
             let item = self.draft.variable(named.as_deref().unwrap_or("$loopElement"));

@@ -69,6 +69,21 @@ impl Condition {
         }
     }
 
+    /// Whether a comparison with this status has another outcome than with one that is missing.
+    fn tells_from_missing(&self, status: u32) -> bool {
+        match self {
+            Condition::Status(sign, _) => {
+                let holds = self.statuses().is_some_and(|statuses| statuses.contains(&status));
+                holds != (*sign == "!=")
+            }
+            Condition::Holds(_) => false,
+            Condition::Not(inner) => inner.tells_from_missing(status),
+            Condition::All(parts) | Condition::Any(parts) => {
+                parts.iter().any(|part| part.tells_from_missing(status))
+            }
+        }
+    }
+
     /// Whether nothing but the status decides.
     fn is_of_status(&self) -> bool {
         match self {
@@ -105,7 +120,8 @@ impl Condition {
     }
 }
 
-/// Statuses that a script looks for, though they are errors where nobody does.
+/// Statuses that have to be right so that a script's condition is the same here: of a request that has failed nothing is kept,
+/// not even its status.
 #[derive(Debug)]
 pub(super) struct Asked {
     statement: Statement,
@@ -162,7 +178,11 @@ impl Making<'_> {
         let statuses = condition.statuses();
         if let Some(statuses) = &statuses {
             let statement = Statement { line: statement.line, text: statement.text.clone() };
-            answer.asked.push(Asked { statement, statuses: statuses.range(400..).copied().collect() });
+            let is_of_answer = value.expression().is_none();
+            let is_needed = |status: &u32| {
+                is_of_answer && statuses.contains(status) || condition.tells_from_missing(*status)
+            };
+            answer.asked.push(Asked { statement, statuses: (400..600).filter(is_needed).collect() });
         }
         let is_right = |right: &BTreeSet<u32>| {
             condition.is_of_status() && statuses.as_ref().is_some_and(|statuses| right.is_subset(statuses))
