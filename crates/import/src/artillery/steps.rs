@@ -38,6 +38,8 @@ pub(super) struct State {
     times: f64,
     /// How long the pauses are, seconds.
     pub(super) lasts_s: f64,
+    /// Whether the steps are done once, before all users.
+    pub(super) is_before: bool,
 }
 
 impl State {
@@ -53,6 +55,7 @@ impl State {
             depth: 0,
             times: 1.0,
             lasts_s: 0.0,
+            is_before: false,
         }
     }
 
