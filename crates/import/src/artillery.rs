@@ -228,6 +228,7 @@ impl<'n> Making<'n> {
         let mut prepare = Vec::new();
         if let Some(before) = root.map("before") {
             let mut state = State::new("before");
+            state.is_before = true;
             prepare = self.flow(before, &mut state);
             if !state.set.is_empty() {
                 let would = "handed what it captured to all users: here each session begins without";

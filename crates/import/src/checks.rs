@@ -38,3 +38,23 @@ impl Checks {
         check
     }
 }
+
+/// Numbers as ranges: `200`, `201-204`, `3xx`.
+pub(crate) fn ranges(numbers: &[u32]) -> Value {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let mut values: Vec<Value> = ranges
+        .into_iter()
+        .map(|(first, last)| match (first, last) {
+            _ if first == last => Value::from(first),
+            _ if first % 100 == 0 && last == first + 99 => format!("{}xx", first / 100).into(),
+            _ => format!("{first}-{last}").into(),
+        })
+        .collect();
+    if values.len() == 1 { values.remove(0) } else { Value::List(values) }
+}

@@ -14,7 +14,7 @@ use crate::left_out::LeftOut;
 use crate::names::{Settings, free, name_of};
 use crate::plan::{Plan, shown};
 use crate::tree::Node;
-use crate::{Imported, add_header};
+use crate::{Imported, UNSET, add_header};
 
 /// Most requests that become steps.
 const REQUESTS_MAX: usize = 2_000;
@@ -66,7 +66,7 @@ impl<'p> Draft<'p> {
     pub(crate) fn tell(&mut self, line: usize, element: &str, would: impl Into<String>, is_request: bool) {
         let masked = |text: &str| Secrets::default().masked(text);
         let (element, would) = (masked(element), masked(&would.into()));
-        let mut one = LeftOut { line, element, would, is_request };
+        let mut one = LeftOut { line, element, would, is_request, setting: None };
         let is_same = |known: &LeftOut| known.line == one.line && known.would == one.would;
         if self.left_out.iter().rev().any(is_same) {
             return;
@@ -80,6 +80,21 @@ impl<'p> Draft<'p> {
             _ => {}
         }
         self.left_out.push(one);
+    }
+
+    /// Tells a value that is missing, which a setting gives.
+    pub(crate) fn tell_missing(
+        &mut self,
+        line: usize,
+        element: &str,
+        would: impl Into<String>,
+        setting: &str,
+    ) {
+        let count = self.left_out.len();
+        self.tell(line, element, would, true);
+        if let Some(told) = self.left_out.get_mut(count).filter(|_| count + 1 < TOLD_MAX) {
+            told.setting = Some(setting.to_owned());
+        }
     }
 
     /// Tells what of a file nobody asked for; `sends` says whether a request may be another one without it.
@@ -145,7 +160,7 @@ impl<'p> Draft<'p> {
         }
         let ours = self.variable(theirs);
         if self.settings.of(theirs).is_none() && self.settings.map.get(&ours).is_none() {
-            let value = value.unwrap_or("FILL-IN");
+            let value = value.unwrap_or(UNSET);
             let value = if is_typed(value) { Scalar::unquoted(value) } else { verbatim(value).into() };
             self.settings.map.insert_with_comment(comment, ours.as_str(), value);
         }

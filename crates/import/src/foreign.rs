@@ -52,11 +52,30 @@ const K6: &str = "tidemark run FILE, or tidemark import FILE -o my.yaml for a sc
 
 /// A load tool whose plans are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub enum Tool {
+    /// JMeter: a test plan.
     JMeter,
+    /// Tsung: a configuration.
     Tsung,
+    /// Postman: a collection.
     Postman,
+    /// Artillery: a script.
     Artillery,
+}
+
+impl Tool {
+    /// The tools by their words on a command line.
+    pub const WORDS: [(&str, Tool); 4] = [
+        ("jmeter", Tool::JMeter),
+        ("tsung", Tool::Tsung),
+        ("postman", Tool::Postman),
+        ("artillery", Tool::Artillery),
+    ];
+
+    /// The tool of a word.
+    pub fn of_word(word: &str) -> Option<Tool> {
+        Tool::WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, tool)| *tool)
+    }
 }
 
 /// The tool whose plan a text is.
@@ -295,7 +314,7 @@ pub fn of_file(file: &Path) -> Option<String> {
     told(file, TOOLS.iter().chain(OF_INIT))
 }
 
-fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<String> {
+fn told<'k>(file: &Path, kinds: impl Iterator<Item = &'k Kind>) -> Option<String> {
     let mut begin = Vec::new();
     // a pipe may never end
     if file.is_file() {
@@ -303,14 +322,24 @@ fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<St
     } else {
         return None;
     }
-    let text = String::from_utf8_lossy(&begin);
+    of_text(&String::from_utf8_lossy(&begin), kinds, Some(file))
+}
+
+/// Says what a text is that stands in no file.
+pub(crate) fn of_no_file(text: &str) -> Option<String> {
+    of_text(text, TOOLS.iter().chain(OF_INIT), None)
+}
+
+fn of_text<'k>(text: &str, mut kinds: impl Iterator<Item = &'k Kind>, file: Option<&Path>) -> Option<String> {
     // a comment may speak of another tool
     if text.lines().any(|line| line.starts_with("sessions:")) {
         return None;
     }
-    let kind = kinds.find(|kind| kind.looks_so(&text) || kind.is_named(file))?;
+    let kind = kinds.find(|kind| kind.looks_so(text) || file.is_some_and(|file| kind.is_named(file)))?;
     let Kind { what, way_out, .. } = kind;
-    let file = file.display();
+    let Some(file) = file.map(Path::display) else {
+        return Some(format!("this is {what}, which is not read from there; save it as FILE: {way_out}"));
+    };
     if way_out.starts_with("tidemark ") {
         return Some(format!("{file} is {what}: {}", way_out.replace("FILE", &file.to_string())));
     }

@@ -264,8 +264,13 @@ impl<'a> Making<'a> {
     }
 
     fn leave(&mut self, node: &Node<'_>, would: &str, is_request: bool) {
-        let left =
-            LeftOut { line: node.element.line, element: node.title(), would: shown_long(would), is_request };
+        let left = LeftOut {
+            line: node.element.line,
+            element: node.title(),
+            would: shown_long(would),
+            is_request,
+            setting: None,
+        };
         if self.left_out.contains(&left) {
             return;
         }

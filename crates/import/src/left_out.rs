@@ -13,6 +13,8 @@ pub struct LeftOut {
     pub would: String,
     /// Whether requests are missing without it, or others are sent than the plan's.
     pub is_request: bool,
+    /// The setting that gives the value which is missing; none where it takes more than a value.
+    pub setting: Option<String>,
 }
 
 impl fmt::Display for LeftOut {

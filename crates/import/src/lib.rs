@@ -50,7 +50,7 @@ use serde::de::IgnoredAny;
 use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 pub use error::ImportError;
-pub use foreign::of_file;
+pub use foreign::{Tool, of_file};
 pub use left_out::LeftOut;
 pub use list::{Defaults, List, list, list_of};
 pub use page::OF_CURL;
@@ -63,6 +63,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const YAML_BYTES_MAX: u64 = 4 << 20;
 /// How a file's name ends, so that it is hardly a URL.
 const FILES: [&str; 4] = [".har", ".json", ".yaml", ".yml"];
+
+/// The value of a setting that the plan has no value for: a person has to give one.
+pub const UNSET: &str = "FILL-IN";
 
 /// Why `--host` is refused.
 const ONLY_HOSTS: &str = "--host is for recordings (HAR files); leave it out";
@@ -94,6 +97,19 @@ impl Imported {
         settings.map(|entry| (entry.key.clone(), "given".to_owned())).collect()
     }
 
+    /// Settings without a value that are the URL of the system or of a target.
+    fn unset_urls(&self) -> Vec<String> {
+        let targets = self.scenario.targets.entries().iter().filter_map(|entry| match &entry.value {
+            Value::Map(target) => target.get("url").and_then(Value::as_str),
+            _ => None,
+        });
+        let system = self.scenario.system.as_ref().and_then(|system| system.url.as_ref()).map(Scalar::as_str);
+        let name = |url: &str| Some(url.strip_prefix("${")?.strip_suffix('}')?.to_owned());
+        let is_unset =
+            |name: &String| self.scenario.settings.get(name).and_then(Value::as_str) == Some(UNSET);
+        system.into_iter().chain(targets).filter_map(name).filter(is_unset).collect()
+    }
+
     /// The scenario as YAML, checked as every file is.
     ///
     /// # Errors
@@ -108,7 +124,9 @@ impl Imported {
     /// As of [`checked`](Imported::checked).
     pub fn checked_in(&self, folder: &Path) -> Result<String, ImportError> {
         let text = self.scenario.to_yaml();
-        let (_, mistakes) = tidemark_scenario::check_text("scenario.yaml", &text, folder, &self.secrets());
+        let mut given = self.secrets();
+        given.extend(self.unset_urls().into_iter().map(|name| (name, "http://127.0.0.1".to_owned())));
+        let (_, mistakes) = tidemark_scenario::check_text("scenario.yaml", &text, folder, &given);
         if mistakes.has_errors() {
             return Err(ImportError::new(format!("no scenario can be made of it: {mistakes}")));
         }
@@ -159,6 +177,8 @@ pub struct PlanOptions<'o> {
     pub properties: &'o [(String, String)],
     /// Of Postman the file with the environment, of Artillery the name of one in the script.
     pub environment: Option<&'o str>,
+    /// Whose plan it is; none where its content tells.
+    pub tool: Option<Tool>,
 }
 
 /// The scenario of another load tool's plan. `beside` is the folder in which the scenario is to lie, so that it names the
@@ -168,6 +188,24 @@ pub struct PlanOptions<'o> {
 /// Where it is no plan, or nothing in it can be sent, with the place.
 pub fn plan(file: &Path, options: &PlanOptions<'_>, beside: &Path) -> Result<Imported, ImportError> {
     plan_of(file, &read(file)?, options, beside)
+}
+
+/// The same of what a reader gives; `file` is what messages call it, and where the files lie that it names.
+///
+/// # Errors
+/// As of [`plan`].
+pub fn plan_from(
+    from: impl Read,
+    file: &Path,
+    options: &PlanOptions<'_>,
+    beside: &Path,
+) -> Result<Imported, ImportError> {
+    let text = read_all(from, file)?;
+    let is_plan = options.tool.is_some() || foreign::plan_of(&text).is_some();
+    match foreign::of_no_file(&text).filter(|_| !is_plan) {
+        Some(told) => Err(ImportError::new(format!("{}: {told}", file.display()))),
+        None => plan_of(file, &text, options, beside),
+    }
 }
 
 /// The same of a plan's text; `file` is what messages call it, and where the files lie that it names.
@@ -182,13 +220,13 @@ pub fn plan_of(
 ) -> Result<Imported, ImportError> {
     let name = file.display().to_string();
     let folder = folder_of(file);
-    let Some(tool) = foreign::plan_of(text) else {
+    let Some(tool) = options.tool.or_else(|| foreign::plan_of(text)) else {
         return Err(ImportError::new(format!(
             "{name}: this is not a plan of JMeter or Tsung, a collection of Postman or a script of Artillery; a HAR file or an OpenAPI document \
              is read by: tidemark init"
         )));
     };
-    let PlanOptions { properties, environment } = *options;
+    let PlanOptions { properties, environment, .. } = *options;
     if tool != foreign::Tool::JMeter && !properties.is_empty() {
         return Err(ImportError::new(format!("{name}: -J is for plans of JMeter; leave it out")));
     }
@@ -306,11 +344,17 @@ fn as_json(value: &Value) -> serde_json::Value {
 }
 
 fn read(file: &Path) -> Result<String, ImportError> {
+    let opened = File::open(file);
+    read_all(
+        opened.map_err(|error| ImportError::new(format!("cannot read {}: {error}", file.display())))?,
+        file,
+    )
+}
+
+fn read_all(from: impl Read, file: &Path) -> Result<String, ImportError> {
     let cannot = |reason: String| ImportError::new(format!("cannot read {}: {reason}", file.display()));
     let mut bytes = Vec::new();
-    File::open(file)
-        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| cannot(error.to_string()))?;
+    from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| cannot(error.to_string()))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(cannot(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }

@@ -6,6 +6,7 @@
 mod answer;
 mod auth;
 mod body;
+mod condition;
 mod names;
 mod script;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use crate::har::hidden::is_secret_name;
 use crate::holes::{Hole, Place, Text, has_marks};
 use crate::plan::{Plan, is_address, nested, shown};
 use crate::tree::{Content, Node};
-use crate::{Imported, closed, objectives, users};
+use crate::{Imported, UNSET, closed, objectives, users};
 
 /// Most redirects in a row, as Postman follows.
 const FOLLOW: u64 = 10;
@@ -198,7 +199,8 @@ impl<'p> Making<'p> {
         for name in std::mem::take(&mut self.used) {
             // what would have set it was told
             if !self.set.contains(&name) && self.initial.get(&name).is_none() {
-                self.initial.insert(name, "FILL-IN");
+                let comment = "a script of the collection would have set it";
+                self.draft.settings.map.insert_with_comment(comment, name, UNSET);
             }
         }
         if !self.initial.is_empty() {
@@ -399,9 +401,16 @@ impl<'p> Making<'p> {
         }
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url.as_str()));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(end);
+        // a variable of a script behind a whole address is a path
+        let begin = rest[..end].find("{{").filter(|at| {
+            let (open, name) = (&rest[..*at], rest[*at..end].trim_matches(['{', '}']));
+            let is_whole = open.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ']');
+            is_whole && self.scripted.contains(name.trim()) && is_address(&format!("{scheme}://{open}"))
+        });
+        let (host, path) = rest.split_at(begin.unwrap_or(end));
         let path = path.split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let is_path = path.starts_with('/') || begin.is_some();
+        let path = if is_path { path.to_owned() } else { format!("/{path}") };
         // what stands in front of the host is a secret
         let open = format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default());
         let is_known = scheme.starts_with("http") && is_address(&open);
@@ -422,11 +431,10 @@ impl<'p> Making<'p> {
                 "gone to {:?}, which has no value: give its environment with --environment FILE, or --set {setting}=URL",
                 shown(host)
             );
-            self.draft.tell(self.line, "url", would, true);
+            self.draft.tell_missing(self.line, "url", would, &setting);
         }
-        let comment = "where the requests go";
-        let name =
-            self.draft.settings.named(origin.to_owned(), &setting, &setting, comment, "http://127.0.0.1");
+        let comment = "where the requests go: has no value in the collection";
+        let name = self.draft.settings.named(origin.to_owned(), &setting, &setting, comment, UNSET);
         format!("${{{name}}}")
     }
 
@@ -495,13 +503,23 @@ impl<'p> Making<'p> {
                 continue;
             }
             let value = self.text(value);
-            self.draft.header(node.line, &mut made.headers, name.trim(), &value);
+            let name = self.written_out(name.trim(), |_| true);
+            if name.contains("{{") {
+                let would = "sent a header whose name is known only while it runs";
+                self.draft.tell(node.line, &format!("header {}", shown(&name)), would, true);
+                continue;
+            }
+            if name.eq_ignore_ascii_case("cookie") {
+                let would = "been sent beside the cookies of the session: it stands in their place";
+                self.draft.tell(node.line, "header Cookie", would, true);
+            }
+            self.draft.header(node.line, &mut made.headers, &name, &value);
         }
     }
 
     /// A text with its variables.
     fn text(&mut self, text: &str) -> Text {
-        let written = self.written_out(text);
+        let written = self.written_out(text, |value| value.contains("{{"));
         let text = Text::of_braces(&written, &mut |name| Some(self.hole(name)));
         if text.is_full() {
             self.draft.tell(self.line, "text", "replaced more variables than a text may have here", true);
@@ -509,12 +527,12 @@ impl<'p> Making<'p> {
         text
     }
 
-    /// A text in which values that name other variables are written out.
-    fn written_out(&self, text: &str) -> String {
+    /// A text in which values such as these are written out.
+    fn written_out(&self, text: &str, is_such: impl Fn(&str) -> bool) -> String {
         let mut out = text.to_owned();
         for _ in 0..NESTED_MAX {
             let next = Text::of_braces(&out, &mut |name| {
-                let value = self.values.get(name).filter(|value| value.contains("{{"))?;
+                let value = self.values.get(name).filter(|value| is_such(value))?;
                 let is_fixed = !self.scripted.contains(name);
                 is_fixed.then(|| Hole::new(value.clone(), false))
             });
@@ -552,11 +570,13 @@ impl<'p> Making<'p> {
             Some(value) => self.draft.setting(name, Some(value), ""),
             None => {
                 if self.missing.insert(name.to_owned()) {
+                    let setting = self.draft.setting(name, None, "has no value in the collection");
                     let would = format!(
-                        "been a value that is not in the collection: give its environment with --environment FILE, or --set {}=…",
-                        crate::names::name_of(name)
+                        "been a value that is not in the collection: give its environment with --environment FILE, or --set {setting}=…"
                     );
-                    self.draft.tell(self.line, &format!("{{{{{}}}}}", shown(name)), would, true);
+                    let element = format!("{{{{{}}}}}", shown(name));
+                    self.draft.tell_missing(self.line, &element, would, &setting);
+                    return Hole::new(setting, false);
                 }
                 self.draft.setting(name, None, "has no value in the collection")
             }

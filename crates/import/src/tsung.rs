@@ -374,7 +374,13 @@ impl<'p> Making<'p> {
         );
         let comment = format!("what {code} gave in Tsung: put a value or an expression here");
         let wanted = self.free_of_variables(&name_of(&code));
-        self.settings.named(format!("code {code}"), &wanted, &format!("{wanted}_value"), &comment, "FILL-IN")
+        self.settings.named(
+            format!("code {code}"),
+            &wanted,
+            &format!("{wanted}_value"),
+            &comment,
+            crate::UNSET,
+        )
     }
 
     /// A setting for a secret of the plan, which is not copied: one for each value.

@@ -246,6 +246,11 @@ impl K6 {
         self.script.aborted()
     }
 
+    /// How many conditions its thresholds have.
+    pub fn threshold_count(&self) -> usize {
+        self.script.told().thresholds.len()
+    }
+
     /// The load begins: the run's time starts here. What `setup` measured stays.
     pub fn load_begins(&self) {
         self.script.set_begun();

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidemark_import::{Imported, LeftOut, PlanOptions};
+use tidemark_import::{Imported, LeftOut, PlanOptions, Tool};
 use tidemark_scenario::Experiment;
 #[cfg(feature = "js")]
 use tidemark_scenario::secrets::is_secret;
@@ -37,11 +37,15 @@ Examples:
   tidemark import script.js -e BASE=http://127.0.0.1:8080 -o my.yaml
   tidemark import shop.postman_collection.json -E test.postman_environment.json -o my.yaml
   tidemark import artillery.yml -E staging --strict -o my.yaml
+  curl -s http://127.0.0.1/plan.jmx | tidemark import - -o my.yaml
   tidemark run plan.jmx -J host=127.0.0.1 --once -v")]
 pub struct ImportArguments {
-    /// A plan of JMeter (.jmx) or Tsung (.xml), a collection of Postman (.json), a script of Artillery (.yml) or k6 (.js, .ts)
+    /// A plan of JMeter (.jmx) or Tsung (.xml), a collection of Postman (.json), a script of Artillery (.yml) or k6 (.js, .ts); - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Whose file it is [default: its content tells]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
+    pub from: Option<Tool>,
     /// Write the scenario to this new file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -59,6 +63,14 @@ pub struct ImportArguments {
     pub environment: Option<String>,
 }
 
+fn tool(word: &str) -> Result<Tool, String> {
+    Tool::of_word(word)
+        .ok_or_else(|| format!("it is one of {}", Tool::WORDS.map(|(word, _)| word).join(", ")))
+}
+
+/// What messages call a plan that comes by standard input; its files lie in the current folder.
+const STANDARD_INPUT: &str = "standard input";
+
 /// Writes the scenario of a plan.
 pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
     let out = arguments.out.as_deref().filter(|file| !results::is_stdout(file));
@@ -71,7 +83,7 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         return Err(init::no_folder(file));
     }
     #[cfg(feature = "js")]
-    if script::is_script(&arguments.file) {
+    if arguments.from.is_none() && script::is_script(&arguments.file) {
         if arguments.environment.is_some() || !arguments.properties.is_empty() {
             return Err(Failure::usage(
                 "a script of k6 is given -e NAME=VALUE; leave -E and -J out".to_owned(),
@@ -92,7 +104,7 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         let is_open = |(name, value): &&(String, String)| !is_secret(name, value);
         let args: Vec<String> =
             arguments.env.iter().filter(is_open).map(|(name, value)| format!("{name}={value}")).collect();
-        let text = script::scenario_of(
+        let (text, _) = script::scenario_of(
             (&arguments.file, &named.to_string_lossy()),
             (&script::env(&arguments.env), &args),
             tidemark_k6::Given::default(),
@@ -110,10 +122,18 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
     if !arguments.env.is_empty() {
         return Err(Failure::usage("-e is for scripts of k6; leave it out".to_owned()));
     }
-    let options =
-        PlanOptions { properties: &arguments.properties, environment: arguments.environment.as_deref() };
-    let made = tidemark_import::plan(&arguments.file, &options, folder)?;
-    let name = arguments.file.display().to_string();
+    let options = PlanOptions {
+        properties: &arguments.properties,
+        environment: arguments.environment.as_deref(),
+        tool: arguments.from,
+    };
+    let is_stdin = results::is_stdout(&arguments.file);
+    let made = if is_stdin {
+        tidemark_import::plan_from(std::io::stdin().lock(), Path::new(STANDARD_INPUT), &options, folder)?
+    } else {
+        tidemark_import::plan(&arguments.file, &options, folder)?
+    };
+    let name = if is_stdin { STANDARD_INPUT.to_owned() } else { arguments.file.display().to_string() };
     let text = made.checked_in(folder).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     tell(&name, &made);
     if arguments.strict && !made.left_out.is_empty() {
@@ -153,40 +173,81 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
             "-e is for scripts of k6; a scenario has settings (--set NAME=VALUE), and its sessions with such scripts `args: [NAME=VALUE]`".to_owned(),
         ));
     }
-    if scenario::shipped_text(&arguments.scenario).is_some() || !tidemark_import::is_plan(file) {
-        if !arguments.properties.is_empty() {
+    experiment(&Asked {
+        scenario: &arguments.scenario,
+        settings: &arguments.settings,
+        properties: &arguments.properties,
+        environment: arguments.environment.as_deref(),
+        url: arguments.url.as_deref(),
+    })
+}
+
+/// A scenario or a plan on the command line, with what is said of it.
+pub struct Asked<'a> {
+    /// A scenario, the name of a shipped one, or a plan of another tool.
+    pub scenario: &'a str,
+    /// `--set`
+    pub settings: &'a [(String, String)],
+    /// `-J`
+    pub properties: &'a [(String, String)],
+    /// `--environment`
+    pub environment: Option<&'a str>,
+    /// `--url`
+    pub url: Option<&'a str>,
+}
+
+/// What is to be carried out: a scenario, or one that is made of a plan.
+pub fn experiment(asked: &Asked<'_>) -> Result<Experiment, Failure> {
+    let file = Path::new(asked.scenario);
+    if !is_plan(asked.scenario) {
+        if !asked.properties.is_empty() {
             return Err(Failure::usage(
                 "-J is for plans of JMeter; a scenario has settings: --set NAME=VALUE".to_owned(),
             ));
         }
-        if arguments.environment.is_some() {
+        if asked.environment.is_some() {
             return Err(Failure::usage(
                 "--environment is for collections of Postman and scripts of Artillery; a scenario has settings: --set NAME=VALUE"
                     .to_owned(),
             ));
         }
-        return scenario::load(&arguments.scenario, &arguments.settings);
+        return scenario::load(asked.scenario, asked.settings);
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let options =
-        PlanOptions { properties: &arguments.properties, environment: arguments.environment.as_deref() };
-    let made = tidemark_import::plan(file, &options, folder)?;
+    let options = PlanOptions { properties: asked.properties, environment: asked.environment, tool: None };
+    let mut made = tidemark_import::plan(file, &options, folder)?;
     let text =
         made.checked_in(folder).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-    tell(&arguments.scenario, &made);
+    let mut given = asked.settings.to_vec();
+    // in the place of a URL that has no value
+    if let Some(url) = asked.url {
+        let system = made.scenario.system.as_ref().and_then(|system| system.url.as_ref());
+        let setting = system.and_then(|system| system.as_str().strip_prefix("${")?.strip_suffix('}'));
+        if let Some(setting) = setting.filter(|setting| !given.iter().any(|(name, _)| name == setting)) {
+            given.push((setting.to_owned(), url.to_owned()));
+        }
+    }
+    let is_given = |setting: &String| given.iter().any(|(name, _)| name == setting);
+    made.left_out.retain(|left| !left.setting.as_ref().is_some_and(is_given));
+    tell(asked.scenario, &made);
     let missing = made.left_out.iter().filter(|left| left.is_request).count();
     if missing > 0 {
         return Err(Failure::usage(format!(
             "{0}: {missing} left out without which it would not send what the plan sends (marked with !); make a scenario of it, look at it, \
              and run that: tidemark import {0} -o my.yaml",
-            arguments.scenario
+            asked.scenario
         )));
     }
     // secrets that stand in the plan are in its scenario no more
     let mut settings = made.given;
-    settings.retain(|(name, _)| !arguments.settings.iter().any(|(given, _)| given == name));
-    settings.extend(arguments.settings.iter().cloned());
-    scenario::of_text(&arguments.scenario, &text, &settings)
+    settings.retain(|(name, _)| !given.iter().any(|(known, _)| known == name));
+    settings.extend(given);
+    scenario::of_text(asked.scenario, &text, &settings)
+}
+
+/// Whether what stands on the command line is a plan of another tool.
+pub fn is_plan(scenario: &str) -> bool {
+    scenario::shipped_text(scenario).is_none() && tidemark_import::is_plan(Path::new(scenario))
 }
 
 /// Tells what was left out, and what else there is to know.

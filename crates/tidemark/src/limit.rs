@@ -20,6 +20,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::ReportArguments;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
+use crate::import::{self, Asked};
 use crate::reach::{ReachArguments, TlsArguments};
 use crate::results::{Outcomes, Places};
 use crate::{carry_out, output, results, scenario, settings};
@@ -86,6 +87,8 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         // what is kept of it decides, not its name
         scenario: _,
         settings,
+        properties,
+        environment,
         objectives,
         // more time, more precision, another end or another wish is how a search goes on
         budget: _,
@@ -113,10 +116,13 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
     let TlsArguments { insecure, cacert, cert, key: _, server_name, no_resumption } = tls;
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = settings.iter().map(|(key, value)| format!("--set {key}={value}"));
+    let properties = properties.iter().map(|(key, value)| format!("-J {key}={value}"));
+    let settings = settings.chain(properties);
     let objectives = objectives.iter().map(|text| format!("--until '{text}'"));
     let over = over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
     let pins = pins.iter().map(|pin| format!("--pin {pin}"));
     let given = [
+        ("environment", environment.clone()),
         ("url", url.clone()),
         ("rate", rate.map(|rate| rate.to.to_string())),
         ("users", users.map(|users| users.to_string())),
@@ -169,6 +175,12 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
             "--over cores gives cores to what is started here, and this system is there already; let the scenario start it \
              (`system: {command: …}`), or search at its --url once for each number of cores that you give it",
         ));
+    }
+    if !of_cores && import::is_plan(&arguments.scenario) {
+        return Err(Failure::usage(format!(
+            "--over {key} is for settings of a scenario; make one of the plan: tidemark import {} -o my.yaml",
+            arguments.scenario
+        )));
     }
     if !of_cores && !settings::has(&arguments.scenario, key) {
         // what is wrong with the scenario itself comes first
@@ -234,11 +246,25 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
             "{url} is a URL, not a scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
         )));
     }
-    let Experiment::One(mut plan) = scenario::load(&arguments.scenario, settings)? else {
+    let asked = Asked {
+        scenario: &arguments.scenario,
+        settings,
+        properties: &arguments.properties,
+        environment: arguments.environment.as_deref(),
+        url: arguments.url.as_deref(),
+    };
+    let Experiment::One(mut plan) = import::experiment(&asked)? else {
         return Err(Failure::usage(
             "a limit is of one scenario, and this file compares several; give it one of those that stand under `compare:`",
         ));
     };
+    if let Some(sessions) = plan.limits.sessions.filter(|_| import::is_plan(&arguments.scenario)) {
+        plan.limits.sessions = None;
+        output::remark(&format!(
+            "{} ends after {sessions} sessions; a search does not end there",
+            arguments.scenario
+        ));
+    }
     let usage = |error: tidemark_scenario::OverrideError| Failure::usage(error.to_string());
     plan.override_load(constant("--rate", arguments.rate)?, None).map_err(usage)?;
     if let Some(users) = arguments.users {

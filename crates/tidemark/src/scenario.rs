@@ -13,6 +13,29 @@ const NEAR: usize = 3;
 /// Reads, checks and compiles a scenario; warnings go to standard error. What looks like a path is one; else a
 /// shipped name comes first. Where a setting is wrong, all settings are told.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
+    let unset = match shipped_text(scenario) {
+        Some(_) => Vec::new(),
+        None => crate::settings::unset(scenario, settings),
+    };
+    if unset.is_empty() {
+        read(scenario, settings)
+    } else {
+        Err(Failure::usage(without_value(scenario, &unset)))
+    }
+}
+
+/// That settings have no value.
+pub fn without_value(scenario: &str, unset: &[String]) -> String {
+    let flags: Vec<String> = unset.iter().map(|name| format!("--set {name}=VALUE")).collect();
+    format!(
+        "{scenario}: no value for {}; give {}, or write it into the file in place of FILL-IN",
+        unset.join(", "),
+        flags.join(" ")
+    )
+}
+
+/// The same, though settings have no value yet.
+pub fn read(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
     let checker = checker();
     let shipped = shipped_text(scenario);
     let (experiment, diagnostics) = match shipped {

@@ -26,12 +26,13 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
 }
 
-/// The scenario that runs a script, which it names so. `given` is what the command line says of the load.
+/// The scenario that runs a script, which it names so, and how many thresholds that has. `given` is what the command line
+/// says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
     (env, args): (&[(String, String)], &[String]),
     given: Given,
-) -> Result<String, Failure> {
+) -> Result<(String, usize), Failure> {
     let name = &file.display().to_string();
     let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
@@ -39,7 +40,7 @@ pub fn scenario_of(
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;
-    Ok(k6.scenario(named, args, &sent).map_err(failed)?.to_yaml())
+    Ok((k6.scenario(named, args, &sent).map_err(failed)?.to_yaml(), k6.threshold_count()))
 }
 
 /// What runs a script as its options ask.
@@ -55,7 +56,13 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
         // a rate is no number of iterations
         iterations: None,
     };
-    let mut experiment = experiment(&arguments.scenario, &arguments.env, given)?;
+    if let Some(out) = arguments.out.as_deref().and_then(Path::to_str).filter(|out| is_k6_output(out)) {
+        return Err(Failure::usage(format!(
+            "--out {out}: --out is the directory of the run here; --json=FILE writes its summary, --csv=FILE the figures of each \
+             second, --trace=FILE single requests; --otlp and --metrics show them while it runs"
+        )));
+    }
+    let (mut experiment, _) = experiment(&arguments.scenario, &arguments.env, given)?;
     if let (Experiment::One(plan), true) = (&mut experiment, arguments.rate.is_some()) {
         plan.limits.sessions = None;
         plan.sessions
@@ -66,12 +73,31 @@ pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
     Ok(experiment)
 }
 
-/// The same of a file, with what it finds in `__ENV` besides.
-pub fn experiment(name: &str, given: &[(String, String)], load: Given) -> Result<Experiment, Failure> {
+/// Whether a value of `--out` is what k6 takes there: `json=FILE`, `cloud`.
+fn is_k6_output(out: &str) -> bool {
+    const OUTPUTS: [&str; 7] = [
+        "json",
+        "csv",
+        "influxdb",
+        "opentelemetry",
+        "experimental-opentelemetry",
+        "experimental-prometheus-rw",
+        "statsd",
+    ];
+    out == "cloud"
+        || out.split_once('=').is_some_and(|(kind, _)| OUTPUTS.contains(&kind) || kind.starts_with("xk6-"))
+}
+
+/// The same of a file, with what it finds in `__ENV` besides; and how many thresholds it has.
+pub fn experiment(
+    name: &str,
+    given: &[(String, String)],
+    load: Given,
+) -> Result<(Experiment, usize), Failure> {
     let file = Path::new(name);
     let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = scenario_of((file, &beside), (&env, &[]), load)?;
+    let (text, thresholds) = scenario_of((file, &beside), (&env, &[]), load)?;
     let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets
@@ -82,5 +108,5 @@ pub fn experiment(name: &str, given: &[(String, String)], load: Given) -> Result
             plan.secrets.add(name, Origin::Environment, value);
         }
     }
-    Ok(experiment)
+    Ok((experiment, thresholds))
 }

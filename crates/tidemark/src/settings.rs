@@ -25,6 +25,15 @@ pub fn names(scenario: &str) -> Vec<String> {
     listed(scenario).into_iter().flat_map(|listed| listed.settings).map(|setting| setting.name).collect()
 }
 
+/// The settings of a scenario that have no value yet: an import left them to a person.
+pub fn unset(scenario: &str, given: &[(String, String)]) -> Vec<String> {
+    let all = listed(scenario).into_iter().flat_map(|listed| listed.settings);
+    let is_unset = |setting: &ListedSetting| {
+        setting.default == tidemark_import::UNSET && !given.iter().any(|(name, _)| *name == setting.name)
+    };
+    all.filter(is_unset).map(|setting| setting.name).collect()
+}
+
 fn listed(scenario: &str) -> Vec<Listed> {
     match scenario::shipped_text(scenario) {
         Some(text) => listed_text(scenario, text, Path::new(".")),

@@ -248,8 +248,99 @@ fn collections_and_scripts_send_what_their_tools_were_seen_to_send() {
     }
 }
 
-/// A request without what may be written in several ways: JSON is what it holds, a space of a query or a form is one.
+/// Plans that newman 6.2.2 and Artillery 2.0.21 have run, as `tests/plans/record` has it.
+#[test]
+fn each_recorded_plan_sends_what_its_tool_sent() {
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plans");
+    let mut wrong = Vec::new();
+    for tool in ["postman", "artillery"] {
+        let mut recorded: Vec<_> =
+            fs::read_dir(plans.join(tool)).unwrap().map(|file| file.unwrap().path()).collect();
+        recorded.retain(|file| file.extension().is_some_and(|end| end == "sent"));
+        recorded.sort();
+        assert!(recorded.len() >= 12, "{tool}: {}", recorded.len());
+        for sent in recorded {
+            let folder = tempfile::tempdir().unwrap();
+            let (port, came) = answering();
+            for file in fs::read_dir(plans.join(tool)).unwrap().map(|file| file.unwrap().path()) {
+                let text = fs::read_to_string(&file).unwrap();
+                let text = text.replace("http://127.0.0.1:1", &format!("http://127.0.0.1:{port}"));
+                fs::write(folder.path().join(file.file_name().unwrap()), text).unwrap();
+            }
+            let end = if tool == "postman" { "json" } else { "yml" };
+            let name = sent.with_extension(end).file_name().unwrap().to_str().unwrap().to_owned();
+            let environment = match tool {
+                "postman" => name.replace(".json", ".environment.json"),
+                _ => "test".to_owned(),
+            };
+            let has_environment = match tool {
+                "postman" => folder.path().join(&environment).exists(),
+                _ => fs::read_to_string(folder.path().join(&name)).unwrap().contains("environments:"),
+            };
+            let mut arguments = vec!["run", &name, "--once"];
+            if has_environment {
+                arguments.extend(["--environment", &environment]);
+            }
+            let done = run(folder.path(), &arguments);
+            // what ends a session is an error
+            if code(&done) != i32::from(name.starts_with("ended")) {
+                wrong.push(format!("{tool}/{name}: {}{}", stdout(&done), stderr(&done)));
+            }
+            let sent = fs::read_to_string(sent).unwrap();
+            let sent: Vec<Value> =
+                sent.lines().map(|line| as_meant(&serde_json::from_str(line).unwrap())).collect();
+            let place = format!("127.0.0.1:{port}");
+            let came = came.lock().unwrap().iter().map(as_meant).collect::<Vec<_>>();
+            let came: Vec<Value> = came
+                .iter()
+                .map(|one| serde_json::from_str(&one.to_string().replace(&place, "127.0.0.1:1")).unwrap())
+                .collect();
+            for (at, (one, other)) in
+                came.iter().zip(&sent).enumerate().filter(|(_, (one, other))| one != other)
+            {
+                wrong.push(format!("{tool}/{name}: request {}:\n  ours   {one}\n  theirs {other}", at + 1));
+            }
+            if came.len() != sent.len() {
+                wrong.push(format!("{tool}/{name}: {} requests, theirs {}", came.len(), sent.len()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A text without what is another one each time: UUIDs and times.
+fn without_chance(text: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut out = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        out += match word {
+            _ if word.len() == 36 && word.matches('-').count() == 4 => "UUID",
+            _ if [10, 13].contains(&word.len()) && word.bytes().all(|c| c.is_ascii_digit()) => "TIME",
+            word => word,
+        };
+        rest = &rest[end..];
+        if let Some(other) = rest.chars().next() {
+            out.push(other);
+            rest = &rest[other.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// A request without what may be written in several ways: JSON is what it holds, a space of a query or a form is one. The
+/// boundary of parts is its own each time, and so are UUIDs and times.
 fn as_meant(request: &Value) -> Value {
+    let mut request = request.clone();
+    let boundary = request[3]["content-type"].as_str().and_then(|of| of.split_once("boundary="));
+    if let Some(boundary) = boundary.map(|(_, boundary)| boundary.trim_matches('"').to_owned()) {
+        request[2] = request[2].as_str().unwrap().replace(&boundary, "BOUNDARY").into();
+        request[3]["content-type"] = "multipart/form-data".into();
+    }
+    request[1] = without_chance(request[1].as_str().unwrap()).into();
+    request[2] = without_chance(request[2].as_str().unwrap()).into();
     let text = |at: usize| request[at].as_str().unwrap();
     let body = text(2);
     let body = match request[3]["content-type"].as_str() {
@@ -263,7 +354,7 @@ fn as_meant(request: &Value) -> Value {
 /// What came: method, path, body and headers but for those that each client has in its own way.
 type Came = Arc<Mutex<Vec<Value>>>;
 
-/// A server with JSON for all, a cookie for `/login` and a redirect for `/move`; its port.
+/// A server with JSON for all, a cookie for `/login`, a redirect for `/move` and any status for `/status/404`; its port.
 fn answering() -> (u16, Came) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -306,16 +397,20 @@ fn answer(mut stream: TcpStream, came: &Came) -> Option<()> {
         let mut words = line.split(' ');
         let (method, path) = (words.next()?, words.next()?);
         came.lock().unwrap().push(serde_json::json!([method, path, body, headers]));
+        let of_path = path.strip_prefix("/status/").and_then(|path| path.get(..3));
         let (status, more) = match path {
             "/move" => ("302 Found", "Location: /moved\r\n"),
             path if path.contains("/login") => ("200 OK", "Set-Cookie: sid=abc; Path=/\r\n"),
-            _ => ("200 OK", ""),
+            _ => (of_path.unwrap_or("200 OK"), ""),
         };
-        let text =
-            if method == "HEAD" { "" } else { r#"{"ids":[{"id":4},{"id":5}],"a":"x","token":"t-1","n":2}"# };
+        let text = if method == "HEAD" || status == "204" {
+            ""
+        } else {
+            r#"{"ids":[{"id":4},{"id":5}],"a":"x","token":"t-1","n":2}"#
+        };
         let length = text.len();
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{more}Content-Length: {length}\r\n\r\n"
+            "HTTP/1.1 {status} \r\nContent-Type: application/json\r\nX-Trace: trace-1\r\n{more}Content-Length: {length}\r\n\r\n"
         );
         stream.write_all(format!("{head}{text}").as_bytes()).ok()?;
     }
@@ -390,6 +485,7 @@ fn wrong_use_is_refused_with_a_way_out() {
     );
     write("broken.jmx", "<jmeterTestPlan>\n<hashTree>\n</wrong>");
     write("plan.xml", "<tsung/>");
+    write("plan.jmx", PLAN);
     write("t.lua", "wrk.method = 'POST'");
     write("empty.jmx", "<jmeterTestPlan><hashTree/></jmeterTestPlan>");
     let collection = "{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}, \"item\": [ITEM]}";
@@ -426,6 +522,13 @@ fn wrong_use_is_refused_with_a_way_out() {
         (vec!["run", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
         (vec!["check", "empty.jmx"], "empty.jmx is a JMeter plan: tidemark import empty.jmx -o my.yaml"),
         (vec!["limit", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
+        (vec!["limit", "c.json"], "1 left out without which it would not send what the plan sends"),
+        (
+            vec!["limit", "plan.jmx", "--over", "threads=1,2"],
+            "make one of the plan: tidemark import plan.jmx -o my.yaml",
+        ),
+        (vec!["limit", "my.yaml", "-J", "a=b"], "--set NAME=VALUE"),
+        (vec!["import", "my.yaml", "--from", "gatling"], "it is one of jmeter, tsung, postman, artillery"),
         (vec!["init", "plan.xml"], "plan.xml is a Tsung plan: tidemark import plan.xml -o my.yaml"),
         (vec!["run", "t.lua"], "t.lua is a wrk script: tidemark hit -s t.lua URL, or name it in a scenario"),
         (
@@ -435,4 +538,90 @@ fn wrong_use_is_refused_with_a_way_out() {
     ] {
         assert_refused(folder.path(), &arguments, says);
     }
+}
+
+/// A collection with a host and a value that are not in it.
+const OPEN_COLLECTION: &str = r#"{
+  "info": {"name": "c", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+  "item": [{"name": "r", "request": "{{host}}/of/{{tenant}}"}]
+}"#;
+
+#[test]
+fn nothing_is_driven_without_the_values_that_a_plan_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("c.json"), OPEN_COLLECTION).unwrap();
+    let server = Server::start();
+    let url = server.url("");
+    let (of_host, tenant) = (format!("host_url={url}"), "tenant=acme");
+    assert_refused(folder, &["run", "c.json"], "! c.json: line 3: {{tenant}}: would have been a value");
+    assert_refused(folder, &["run", "c.json", "--set", tenant], "--set host_url=URL");
+    for given in [["--set", of_host.as_str()], ["--url", url.as_str()]] {
+        let done = run(folder, &[&["run", "c.json", "--once", "--set", tenant][..], &given].concat());
+        assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    }
+    // the scenario that is made of it keeps to that
+    let made = run(folder, &["import", "c.json", "-o", "my.yaml"]);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    for verb in ["run", "limit"] {
+        let says = "my.yaml: no value for tenant, host_url; give --set tenant=VALUE --set host_url=VALUE, or write it into the file";
+        assert_refused(folder, &[verb, "my.yaml"], says);
+    }
+    let checked = run(folder, &["check", "my.yaml", "--set", &of_host]);
+    assert!(code(&checked) == 0 && stderr(&checked).contains("no value for tenant"), "{}", stderr(&checked));
+    let done = run(folder, &["run", "my.yaml", "--once", "--set", tenant, "--set", &of_host]);
+    assert_eq!(code(&done), 0, "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(server.targets(), vec!["/of/acme"; 3]);
+}
+
+#[test]
+fn a_plan_comes_by_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder);
+    let piped = |arguments: &[&str], text: &str| {
+        let mut command = crate::program::tidemark(folder, arguments);
+        let mut child = command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let made = piped(&["import", "-", "--strict"], PLAN);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    let of_file = stdout(&run(folder, &["import", "plan.jmx"]));
+    assert_eq!(stdout(&made).replace("standard input", "plan.jmx"), of_file);
+    for (arguments, text, says) in [
+        (
+            &["import", "-"][..],
+            "import http from 'k6/http';",
+            "standard input: this is a k6 script, which is not read from there",
+        ),
+        (&["import", "-"], "a: 1\n", "standard input: this is not a plan of JMeter"),
+        (&["import", "-", "--from", "postman"], "<x/>", "standard input:1:1: this is not JSON"),
+    ] {
+        let refused = piped(arguments, text);
+        assert!(code(&refused) == 2 && stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn a_search_takes_a_plan_as_a_run_does() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let server = Server::start();
+    let port = format!("port={}", server.place.rsplit(':').next().unwrap());
+    let search =
+        ["limit", "plan.jmx", "-J", &port, "--set", "password=geheim&1", "--budget", "8s", "--most", "20"];
+    let done = run(folder.path(), &[&search[..], &["--until", "p99<1s"]].concat());
+    assert!([0, 3].contains(&code(&done)), "{}{}", stdout(&done), stderr(&done));
+    assert!(stderr(&done).contains("a search does not end there"), "{}", stderr(&done));
+    assert!(
+        server.targets().iter().any(|target| target.starts_with("/towns/Ulm?")),
+        "{:?}",
+        server.targets()
+    );
 }

@@ -12,6 +12,34 @@ use crate::program::{assert_refused, code, run, stderr, stdout};
 /// Requests of one connection that are compared.
 const COMPARED: usize = 60;
 
+/// Scripts whose requests are compared.
+const COMPARED_SCRIPTS: [&str; 24] = [
+    "post",
+    "counter",
+    "pipeline",
+    "setup",
+    "addr",
+    "words",
+    "static",
+    "format",
+    "random",
+    "file",
+    "texts",
+    "dates",
+    "absolute",
+    "modules",
+    "answers",
+    "batch",
+    "environment",
+    "arguments",
+    "json",
+    "host",
+    "weights",
+    "steps",
+    "tables",
+    "pauses",
+];
+
 /// A script beside this test.
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/wrk").join(name)
@@ -56,21 +84,28 @@ fn ours(server: &Server, script: &str, words: &[&str]) -> (Vec<String>, String) 
 fn each_script_sends_what_wrk_sends() {
     let is_there = Command::new("wrk").arg("--version").output().is_ok();
     assert!(is_there, "wrk is missing; tests/needs installs it");
+    // each is run for a second
+    std::thread::scope(|scope| {
+        for names in COMPARED_SCRIPTS.chunks(COMPARED_SCRIPTS.len().div_ceil(4)) {
+            scope.spawn(move || names.iter().for_each(|name| sends_what_wrk_sends(name)));
+        }
+    });
+}
+
+fn sends_what_wrk_sends(name: &str) {
     let words = ["-H", "X-From: flag", "--", "some", "words"];
-    for name in ["post", "counter", "pipeline", "setup", "addr", "words"] {
-        let script = script(&format!("{name}.lua"));
-        let server = Server::start();
-        let url = server.url("/at?x=1");
-        let mut wrk = Command::new("wrk");
-        wrk.args(["-t1", "-c1", "-d1", "-s"]).arg(&script);
-        let theirs = wrk.args(["-H", "X-From: flag", &url, "--", "some", "words"]).output().unwrap();
-        assert!(theirs.status.success(), "{name}: {theirs:?}");
-        let theirs = sent(&server, COMPARED);
-        assert_eq!(theirs.len(), COMPARED, "{name}");
-        let server = Server::start();
-        let (ours, _) = ours(&server, script.to_str().unwrap(), &words);
-        assert_eq!(ours, theirs, "{name}");
-    }
+    let script = script(&format!("{name}.lua"));
+    let server = Server::start();
+    let url = server.url("/at?x=1");
+    let mut wrk = Command::new("wrk");
+    wrk.args(["-t1", "-c1", "-d1", "-s"]).arg(&script);
+    let theirs = wrk.args(["-H", "X-From: flag", &url, "--", "some", "words"]).output().unwrap();
+    assert!(theirs.status.success(), "{name}: {theirs:?}");
+    let theirs = sent(&server, COMPARED);
+    assert_eq!(theirs.len(), COMPARED, "{name}");
+    let server = Server::start();
+    let (ours, _) = ours(&server, script.to_str().unwrap(), &words);
+    assert_eq!(ours, theirs, "{name}");
 }
 
 #[test]

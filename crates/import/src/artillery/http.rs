@@ -92,11 +92,38 @@ impl Making<'_> {
         self.answer(node, &element, &mut answer, state);
         made.extract = std::mem::take(&mut answer.extract);
         made.check = std::mem::take(&mut answer.check).into_map();
+        let ends = self.ends_where_missing(node, &mut made, state);
         let mut steps = vec![made.into()];
+        steps.extend(ends);
         if !answer.set.is_empty() {
             steps.push(Step::Other(Map::from([("set", answer.set)])));
         }
         self.perhaps(node, &element, steps, state)
+    }
+
+    /// Ends the session where a capture finds nothing, or an answer does not match. What a request that failed captures is
+    /// missing.
+    fn ends_where_missing(&mut self, node: &Node, made: &mut Request, state: &State) -> Option<Step> {
+        if state.is_before {
+            return None;
+        }
+        let is_strict = |value: &Value| match value {
+            Value::Map(of) => of.get("when missing").and_then(Value::as_str) == Some("fail"),
+            _ => false,
+        };
+        let strict = made.extract.entries().iter().find(|entry| is_strict(&entry.value));
+        let name = match strict.map(|entry| entry.key.clone()) {
+            Some(name) => name,
+            None if node.get("match").is_some() => {
+                let name = self.draft.variable("answer status");
+                made.extract.insert(name.as_str(), "status");
+                name
+            }
+            None => return None,
+        };
+        let end = vec![Step::Other(Map::from([("end", "session")]))];
+        let when = [("when", Value::from(format!("${{not exists({name})}}"))), ("steps", nested(end))];
+        Some(Step::Other(Map::from(when)))
     }
 
     /// Steps that are done only where `ifTrue` holds, or by chance.
@@ -215,7 +242,7 @@ impl Making<'_> {
         }
         crate::add_header(&mut made.headers, "Cookie", all.join("; "));
         let would = "added cookies to those of the session: here they stand in their place, for this request";
-        self.draft.tell(cookie.line, element, would, false);
+        self.draft.tell(cookie.line, element, would, true);
     }
 
     fn body(&mut self, node: &Node, element: &str, made: &mut Request, state: &mut State) {

@@ -39,6 +39,8 @@ pub(super) struct State {
     times: f64,
     /// How long the pauses are, seconds.
     pub(super) lasts_s: f64,
+    /// Whether the steps are done once, before all users.
+    pub(super) is_before: bool,
 }
 
 impl State {
@@ -54,6 +56,7 @@ impl State {
             depth: 0,
             times: 1.0,
             lasts_s: 0.0,
+            is_before: false,
         }
     }
 
@@ -103,7 +106,8 @@ impl Making<'_> {
         for name in std::mem::take(&mut state.used) {
             // what would have captured it was told
             if !set.contains(&name) {
-                state.begin(&name, "FILL-IN".into());
+                let comment = "the script would have captured it";
+                self.draft.settings.map.insert_with_comment(comment, name, crate::UNSET);
             }
         }
         let mut all: Vec<Step> = Vec::new();
@@ -243,8 +247,12 @@ impl Making<'_> {
         let over = node.get("over");
         let named = node.text("loopElement").map(str::to_owned);
         let (before, times) = ((state.counter.clone(), state.element.clone()), state.times);
-        let name = counter.as_deref().unwrap_or("$loopCount");
-        let counter = self.draft.variable(name);
+        // a loop within another has a number of its own
+        let own = match state.depth {
+            0 => "$loopCount".to_owned(),
+            depth => format!("$loopCount {}", depth + 1),
+        };
+        let counter = self.draft.variable(counter.as_deref().unwrap_or(&own));
         let (mut map, mut first) = (Map::new(), None);
         if let Some(over) = over {
             let item = self.draft.variable(named.as_deref().unwrap_or("$loopElement"));

@@ -12,6 +12,8 @@ use super::value::{Expr, Holds};
 use super::{Making, extract};
 use crate::plan::quoted;
 
+/// Most bytes of a data set that are looked through.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Longest first line of a data set.
 const LINE_MAX: u64 = 64 << 10;
 
@@ -127,6 +129,15 @@ fn text_of_script(node: &Node<'_>) -> String {
         .to_owned()
 }
 
+/// Whether a file has quotes in it; also where it cannot be read to its end.
+fn has_quotes(file: &std::path::Path) -> bool {
+    let Ok(file) = File::open(file) else { return true };
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).is_err()
+        || bytes.len() as u64 == FILE_BYTES_MAX
+        || bytes.contains(&b'"')
+}
+
 impl<'a> Making<'a> {
     /// Makes what an element sets known, before anything is made of the plan.
     pub(super) fn declare_of(&mut self, node: &Node<'_>) {
@@ -153,6 +164,13 @@ impl<'a> Making<'a> {
             _ => {
                 for (name, is_list) in extract::set_by(node) {
                     self.declare(&name, if is_list { Holds::List } else { Holds::Text });
+                }
+                for (name, group) in extract::groups_set_by(node) {
+                    if self.plan.text.contains(&format!("{name}}}"))
+                        || self.plan.text.contains(&format!("\"{name}\""))
+                    {
+                        self.declare(&name, if group.is_some() { Holds::Text } else { Holds::Number });
+                    }
                 }
                 self.script_texts.extend(extract::not_set_by(node));
                 if script(node).is_some() {
@@ -301,6 +319,12 @@ impl<'a> Making<'a> {
             let comment = format!("in place of the plan's {}", super::shown(written));
             return Feeder { comment, rows: vec![row.into()], ..Feeder::default() };
         };
+        if !node.flag("quotedData") && has_quotes(&self.plan.folder.join(&file)) {
+            self.leave_out_request(
+                node,
+                "read the quotes of its file as they stand; here they are around a value: double each, with one around the whole value",
+            );
+        }
         let mut feeder = Feeder { file: Some(self.named_file(&file).into()), ..Feeder::default() };
         if delimiter != "," {
             let named = if delimiter == "\t" { "tab" } else { &delimiter };

@@ -7,6 +7,9 @@ use super::tree::Node;
 use super::{Making, Scope};
 use crate::plan::quoted;
 
+/// Most groups of an expression that are variables of their own.
+const GROUPS_MAX: usize = 50;
+
 impl<'a> Making<'a> {
     /// What extractors around keep of an answer.
     pub(super) fn extractions(&mut self, scope: &Scope<'a>, request: &mut Request) {
@@ -40,7 +43,13 @@ impl<'a> Making<'a> {
             "" => "$1$",
             template => template,
         };
-        match text("RegexExtractor.useHeaders").trim() {
+        let of_groups: Vec<(String, Option<usize>)> =
+            groups_set_by(node).into_iter().filter(|(name, _)| self.variables.contains_key(name)).collect();
+        let useful = text("RegexExtractor.useHeaders").trim();
+        if !matches!(useful, "" | "false") {
+            of_groups.iter().for_each(|(name, _)| self.not_taken(node, name, "out of what is not the body"));
+        }
+        match useful {
             "" | "false" => {}
             "true" => return self.of_header(node, variable, &regex, template, default, request),
             "code" => {
@@ -62,16 +71,34 @@ impl<'a> Making<'a> {
                 if number == 0 { "out of a random match" } else { "as a list of all matches" },
             );
         }
+        // the last of several matches is a group by itself
         let (regex, shift) = match number {
             1 => (regex, 0),
-            number => (format!("(?:{regex}(?s:.*?)){{{}}}{regex}", number - 1), groups),
+            number => (format!("(?:{regex}(?s:.*?)){{{}}}({regex})", number - 1), groups + 1),
         };
+        for (name, group) in of_groups {
+            let slot = self.slot(&name);
+            let of = |group: usize| {
+                let mut of = Map::from([("regex", regex.clone())]);
+                of.insert("group", group + shift);
+                of.insert("when missing", "clear");
+                of
+            };
+            match group {
+                Some(group) => request.extract.insert(slot, of(group)),
+                None => {
+                    let found = self.own_name(&format!("{variable}_found"));
+                    request.extract.insert(found.as_str(), of(0));
+                    self.after.push(set(&slot, &format!("if(exists({found}), {groups}, missing)")));
+                }
+            }
+        }
         let Some(parts) = template_parts(template) else {
             return self.not_taken(node, variable, "put together in a way of its own");
         };
         let slot = self.slot(variable);
         if let [Part::Group(group)] = parts[..] {
-            if group > groups || (group == 0 && shift > 0) {
+            if group > groups {
                 return self.not_taken(node, variable, "out of a group that its expression does not have");
             }
             let mut of = Map::from([("regex", regex)]);
@@ -191,6 +218,11 @@ impl<'a> Making<'a> {
                 self.not_taken(node, name, "by a path that is read by JMeter only");
                 continue;
             };
+            let count = format!("{name}_matchNr");
+            if number != -1 && self.variables.contains_key(&count) {
+                let slot = self.slot(&count);
+                request.extract.insert(slot, Map::from([("count", path.clone())]));
+            }
             let slot = self.slot(name);
             match number {
                 1 => self.keep(request, &slot, Map::from([("json", path)]), default),
@@ -260,6 +292,10 @@ impl<'a> Making<'a> {
     /// Tells an extraction that is not made; what uses the variable is then told, too.
     fn not_taken(&mut self, node: &Node<'_>, variable: &str, how: &str) {
         self.leave_out_request(node, &format!("set {} {how}", super::shown(variable)));
+        // what names it is a request that cannot be sent
+        if let Some(slot) = self.variables.get(variable).map(|variable| variable.name.clone()) {
+            self.after.push(set(&slot, &format!("default({slot}, missing)")));
+        }
     }
 
     /// A path of JSON as the language reads it.
@@ -326,6 +362,24 @@ pub(super) fn set_by(node: &Node<'_>) -> Vec<(String, bool)> {
             let names = node.text("JSONPostProcessor.referenceNames").split(';');
             let is_list = |at: usize| numbers.get(at).is_some_and(|number| number.trim() == "-1");
             names.enumerate().map(|(at, name)| (name.trim().to_owned(), is_list(at))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The names of the groups of a regular expression (`x_g0`, `x_g1`), each with its number; and of how many there are (`x_g`).
+/// An extractor of JSON has the number of matches.
+pub(super) fn groups_set_by(node: &Node<'_>) -> Vec<(String, Option<usize>)> {
+    match node.kind() {
+        "RegexExtractor" if regex_is_taken(node) => {
+            let name = node.text("RegexExtractor.refname").trim();
+            let groups = groups(node.text("RegexExtractor.regex")).unwrap_or(0).min(GROUPS_MAX);
+            let each = (0..=groups).map(|group| (format!("{name}_g{group}"), Some(group)));
+            each.chain([(format!("{name}_g"), None)]).collect()
+        }
+        "JSONPostProcessor" => {
+            let names = set_by(node).into_iter().filter(|(_, is_list)| !is_list);
+            names.map(|(name, _)| (format!("{name}_matchNr"), None)).collect()
         }
         _ => Vec::new(),
     }

@@ -30,9 +30,9 @@ impl Making<'_> {
         // what is also put into a variable: the last argument
         let stores_at = match function {
             "Random" | "RandomString" | "base64Encode" | "base64Decode" | "changeCase" => Some(2),
-            "time" | "counter" | "groovy" | "jexl3" | "jexl2" | "javaScript" | "urlencode" | "property" => {
-                Some(1)
-            }
+            "dateTimeConvert" | "substring" => Some(3),
+            "time" | "counter" | "groovy" | "jexl3" | "jexl2" | "javaScript" | "urlencode" | "property"
+            | "strLen" | "uppercase" | "lowercase" => Some(1),
             "digest" => Some(4),
             _ => None,
         };
@@ -164,6 +164,34 @@ impl Making<'_> {
                 self.before.push(set(&slot, &sum));
                 Expr::plain(slot)
             }
+            "log" => argument(self, 0)?,
+            "logn" => Expr::literal(""),
+            "char" => {
+                let codes: Option<String> = (0..arguments.len())
+                    .map(|at| {
+                        let known = self.known(raw(at), node)?;
+                        let known = known.trim();
+                        let code = match known.strip_prefix("0x").or(known.strip_prefix("0X")) {
+                            Some(hex) => u32::from_str_radix(hex, 16),
+                            None => known.parse(),
+                        };
+                        char::from_u32(code.ok()?)
+                    })
+                    .collect();
+                Expr::literal(&codes?)
+            }
+            "dateTimeConvert" => {
+                let (from, to) = (strftime(&unescaped(raw(1)))?, strftime(&unescaped(raw(2)))?);
+                let text = argument(self, 0)?.text;
+                Expr::computed(format!("date(epoch_ms({text}, {}), {})", quoted(&from), quoted(&to)))
+            }
+            "substring" => {
+                let (text, from, to) = (argument(self, 0)?, argument(self, 1)?, argument(self, 2)?);
+                Expr::computed(format!("slice({}, {}, {})", text.text, number(&from), number(&to)))
+            }
+            "strLen" => Expr::plain(format!("len({})", argument(self, 0)?.text)),
+            "uppercase" => Expr::computed(format!("upper({})", argument(self, 0)?.text)),
+            "lowercase" => Expr::computed(format!("lower({})", argument(self, 0)?.text)),
             "isDefined" => Expr::plain(format!("exists({})", self.variable(raw(0), node, depth)?.text)),
             "threadGroupName" => Expr::literal(&self.group.name.clone()),
             "samplerName" => Expr::literal(node.name()),

@@ -4,6 +4,7 @@ use tidemark_scenario::source::{Map, Request, Scalar, Value};
 
 use super::tree::Node;
 use super::{Making, Scope};
+use crate::checks::ranges;
 
 /// Bits of `Assertion.test_type`.
 const MATCH: u32 = 1;
@@ -38,11 +39,12 @@ impl<'a> Making<'a> {
         let field = node.text("Assertion.test_field").trim();
         let field = field.strip_prefix("Assertion.").unwrap_or(field);
         let scope = node.text("Assertion.scope").trim();
-        if texts.is_empty() {
-            return;
-        }
+        // also where nothing is compared
         if node.flag("Assertion.assume_success") && request.check.get("status").is_none() {
             request.check.insert("status", ANY_STATUS);
+        }
+        if texts.is_empty() {
+            return;
         }
         if !matches!(scope, "" | "all" | "parent") {
             return self.not_checked(node, &texts);
@@ -328,24 +330,4 @@ fn add_that(request: &mut Request, condition: &str) {
         None => condition,
     };
     request.check.insert("that", value);
-}
-
-/// Numbers as ranges: `200`, `201-204`, `3xx`.
-fn ranges(numbers: &[u32]) -> Value {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let mut values: Vec<Value> = ranges
-        .into_iter()
-        .map(|(first, last)| match (first, last) {
-            _ if first == last => Value::from(first),
-            _ if first % 100 == 0 && last == first + 99 => format!("{}xx", first / 100).into(),
-            _ => format!("{first}-{last}").into(),
-        })
-        .collect();
-    if values.len() == 1 { values.remove(0) } else { Value::List(values) }
 }

@@ -617,6 +617,7 @@ impl<'a> Making<'a> {
 
     /// User and password of the manager whose URL is the request's.
     fn credentials(&mut self, scope: &Scope<'a>, place: &str, request: &mut Request) {
+        let places = self.ways_to_write(place);
         for manager in scope.inward(&["AuthManager"]) {
             for entry in manager.list("AuthManager.auth_list") {
                 let text = |name| tree::property(entry, name).unwrap_or_default();
@@ -627,7 +628,16 @@ impl<'a> Making<'a> {
                     );
                     continue;
                 };
-                if !place.starts_with(url.trim()) {
+                let url = url.trim();
+                if !places.iter().any(|place| place.starts_with(url)) {
+                    let open = places.iter().filter_map(|place| place.split_once("${"));
+                    if open.into_iter().any(|(begin, _)| url.starts_with(begin)) {
+                        let would = format!(
+                            "authenticated where a URL begins with {}: that of a request is known only while it runs",
+                            super::shown(url)
+                        );
+                        self.leave_out_request(manager, &would);
+                    }
                     continue;
                 }
                 let way = text("Authorization.mechanism").trim();
@@ -642,6 +652,34 @@ impl<'a> Making<'a> {
                 return;
             }
         }
+    }
+
+    /// A URL as a plan may name it: settings by their values, the port of its scheme with it and without.
+    fn ways_to_write(&self, place: &str) -> Vec<String> {
+        let (mut out, mut rest) = (String::new(), place);
+        while let Some((before, behind)) = rest.split_once("${") {
+            let hole = behind.split_once('}').and_then(|(name, behind)| {
+                let inner =
+                    name.strip_prefix("path(").and_then(|name| name.strip_suffix(')')).unwrap_or(name);
+                Some((self.settings.map.get(inner)?.as_str()?, behind))
+            });
+            let Some((value, behind)) = hole.filter(|(value, _)| !value.contains("${")) else { break };
+            out.push_str(before);
+            out.push_str(value);
+            rest = behind;
+        }
+        out.push_str(rest);
+        let mut all = vec![out.clone()];
+        for (scheme, port) in [("http://", ":80"), ("https://", ":443")] {
+            let Some(behind) = out.strip_prefix(scheme) else { continue };
+            let (host, path) = behind.split_at(behind.find('/').unwrap_or(behind.len()));
+            match host.strip_suffix(port) {
+                Some(host) => all.push(format!("{scheme}{host}{path}")),
+                None if !host.contains(':') => all.push(format!("{scheme}{host}{port}{path}")),
+                None => {}
+            }
+        }
+        all
     }
 
     /// Whether a cookie manager is there; without one JMeter keeps no cookies.

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod details;
+
 /// An element with its properties, and what lies in it.
 fn node(kind: &str, name: &str, properties: &str, children: &str) -> String {
     let name = escape(name);
@@ -719,7 +721,7 @@ fn extractors_become_extractions() {
         ),
         (
             regex(&[("refname", "x"), ("regex", "a(\\d)"), ("template", "$1$"), ("match_number", "2")]),
-            "x: {regex: '(?:a(\\d)(?s:.*?)){1}a(\\d)', group: 2, when missing: keep}",
+            "x: {regex: '(?:a(\\d)(?s:.*?)){1}(a(\\d))', group: 3, when missing: keep}",
         ),
         (
             regex(&[

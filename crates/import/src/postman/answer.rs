@@ -1,9 +1,12 @@
 //! What scripts look at in an answer, keep of it, and set.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 use tidemark_scenario::source::{Map, Scalar, Step, Value, verbatim};
 
 use super::Making;
+use super::condition::{Asked, may_miss};
 use super::script::{self, Statement, call, lines, split, statements};
 use super::value::{Js, Locals, literal, member};
 use crate::checks::Checks;
@@ -34,10 +37,14 @@ const CHANGES: [&str; 9] = [
 pub(super) struct Answer {
     /// The request, for what is told.
     element: String,
-    locals: Locals,
+    pub(super) locals: Locals,
     pub(super) extract: Map,
     /// What is set behind the request.
     pub(super) set: Map,
+    /// The same as expressions.
+    pub(super) expressions: HashMap<String, String>,
+    /// Statuses that conditions look for.
+    pub(super) asked: Vec<Asked>,
     pub(super) check: Checks,
     /// Longest response time, milliseconds.
     slowest_ms: Option<(usize, f64)>,
@@ -59,13 +66,21 @@ impl Making<'_> {
                 {
                     let name = self.draft.variable(&name);
                     self.set.insert(name.clone());
-                    answer.set.insert(name, plain_value(&value, &expression));
-                } else if !self.is_local(&statement, answer) {
+                    self.put(name, &value, &expression, answer);
+                } else if !self.is_branch(&statement, answer, None, 0) && !self.is_local(&statement, answer) {
                     self.untold(&statement, answer);
                 }
             }
         }
         let set = std::mem::take(&mut answer.set);
+        answer.expressions.clear();
+        // nothing is answered yet
+        if !answer.extract.is_empty() || !answer.asked.is_empty() {
+            answer.extract = Map::new();
+            answer.asked.clear();
+            let would = "looked at an answer before its request";
+            self.draft.tell(self.line, &answer.element, would, true);
+        }
         if set.is_empty() { Vec::new() } else { vec![Step::Other(Map::from([("set", set)]))] }
     }
 
@@ -76,6 +91,7 @@ impl Making<'_> {
                 self.statement(&statement, answer, 0);
             }
         }
+        self.asked(answer);
     }
 
     fn statements(&mut self, script: &Node, answer: &Answer) -> Vec<Statement> {
@@ -91,7 +107,7 @@ impl Making<'_> {
         statements(&lines)
     }
 
-    fn untold(&mut self, statement: &Statement, answer: &Answer) {
+    pub(super) fn untold(&mut self, statement: &Statement, answer: &Answer) {
         let is_request = CHANGES.iter().any(|change| statement.text.contains(change));
         let first = statement.text.lines().next().unwrap_or_default();
         let more = if statement.text.contains('\n') { " …" } else { "" };
@@ -111,6 +127,7 @@ impl Making<'_> {
         }
         let text = &statement.text;
         let is_known = self.is_set(text, answer)
+            || self.is_branch(statement, answer, None, depth)
             || self.is_local(statement, answer)
             || self.is_expectation(statement, answer).unwrap_or(false);
         if !is_known {
@@ -119,7 +136,7 @@ impl Making<'_> {
     }
 
     /// `pm.environment.set("x", value)` and the like: the name and the value, if that is known.
-    fn setter(&mut self, text: &str, locals: &Locals) -> Option<(String, Option<Js>)> {
+    pub(super) fn setter(&mut self, text: &str, locals: &Locals) -> Option<(String, Option<Js>)> {
         const SETTERS: [&str; 6] = [
             "pm.environment.set(",
             "pm.collectionVariables.set(",
@@ -141,16 +158,21 @@ impl Making<'_> {
         let ours = self.draft.variable(&name);
         let source = extraction(&value);
         match (source, value.expression()) {
-            (Some(source), _) if answer.extract.get(&ours).is_none() => answer.extract.insert(ours, source),
-            (_, Some(expression)) => answer.set.insert(ours, plain_value(&value, &expression)),
-            _ => return false,
+            (Some(source), _) if answer.extract.get(&ours).is_none() && answer.set.get(&ours).is_none() => {
+                answer.extract.insert(ours, source);
+            }
+            (_, Some(expression)) => self.put(ours, &value, &expression, answer),
+            (_, None) => {
+                let Some(seen) = self.seen(&value, answer) else { return false };
+                self.put(ours, &value, &seen, answer);
+            }
         }
         self.set.insert(self.draft.variable(&name));
         true
     }
 
     /// `var x = …`
-    fn is_local(&mut self, statement: &Statement, answer: &mut Answer) -> bool {
+    pub(super) fn is_local(&mut self, statement: &Statement, answer: &mut Answer) -> bool {
         let Some((left, right)) = statement.text.split_once('=') else { return false };
         let left = left.trim();
         let name =
@@ -336,7 +358,7 @@ impl Making<'_> {
             (of, name) => (of.clone(), name),
         };
         let is_equal = is_equal || name == "equal";
-        let Some(left) = self.looked_at(&of, answer) else { return false };
+        let Some(left) = self.looked_at(&of, false, answer) else { return false };
         let Some(values) = with.iter().map(Js::expression).collect::<Option<Vec<String>>>() else {
             return false;
         };
@@ -435,13 +457,15 @@ impl Making<'_> {
         }
     }
 
-    /// What is looked at as an expression: a variable that it is extracted into.
-    fn looked_at(&mut self, of: &Js, answer: &mut Answer) -> Option<String> {
+    /// What is looked at as an expression: a variable that it is extracted into. `misses`: it may well be missing.
+    pub(super) fn looked_at(&mut self, of: &Js, misses: bool, answer: &mut Answer) -> Option<String> {
         if let Some(expression) = of.expression() {
             return Some(expression);
         }
         let source = extraction(of)?;
-        if let Some(known) = answer.extract.entries().iter().find(|entry| entry.value == source) {
+        let quiet = may_miss(source.clone(), "clear").map(Value::Map);
+        let is_known = |value: &Value| *value == source || Some(value) == quiet.as_ref();
+        if let Some(known) = answer.extract.entries().iter().find(|entry| is_known(&entry.value)) {
             return Some(known.key.clone());
         }
         let wanted = match of {
@@ -460,7 +484,7 @@ impl Making<'_> {
         } else {
             ours
         };
-        answer.extract.insert(ours.as_str(), source);
+        answer.extract.insert(ours.as_str(), quiet.filter(|_| misses).unwrap_or(source));
         Some(ours)
     }
 
@@ -488,7 +512,7 @@ fn exists() -> Map {
 }
 
 /// How a value is kept.
-fn extraction(value: &Js) -> Option<Value> {
+pub(super) fn extraction(value: &Js) -> Option<Value> {
     Some(match value {
         Js::Json(path) => path.as_str().into(),
         Js::Count(path) => Map::from([("count", format!("{path}[*]"))]).into(),
@@ -501,7 +525,7 @@ fn extraction(value: &Js) -> Option<Value> {
 }
 
 /// A value that is set: as it is, or as an expression.
-fn plain_value(value: &Js, expression: &str) -> Value {
+pub(super) fn plain_value(value: &Js, expression: &str) -> Value {
     match value {
         Js::Literal(Json::String(text)) => verbatim(text).into(),
         Js::Literal(value) if !value.is_null() => Scalar::unquoted(&value.to_string()).into(),
@@ -557,7 +581,7 @@ fn js_text(value: &Js) -> Option<String> {
 }
 
 /// The status of a reason phrase.
-fn code_of(reason: &str) -> Option<u16> {
+pub(super) fn code_of(reason: &str) -> Option<u16> {
     const REASONS: [(&str, u16); 9] = [
         ("OK", 200),
         ("Created", 201),

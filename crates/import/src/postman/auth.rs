@@ -71,12 +71,16 @@ impl Making<'_> {
             made.other.insert("auth", "none");
         }
         auth.done();
-        if kind != "apikey" {
+        let is_token_in_query = kind == "oauth2" && !parameter(auth, &kind, "accessToken").is_empty();
+        if kind != "apikey" && !is_token_in_query {
             let would = format!("signed the request by {:?}: it is sent without", shown(&kind));
             return self.draft.tell(auth.line, element, would, true);
         }
-        let (name, value) = (parameter(auth, &kind, "key"), parameter(auth, &kind, "value"));
-        let is_query = parameter(auth, &kind, "in") == "query";
+        let (name, value) = match is_token_in_query {
+            true => ("access_token".to_owned(), parameter(auth, &kind, "accessToken")),
+            false => (parameter(auth, &kind, "key"), parameter(auth, &kind, "value")),
+        };
+        let is_query = is_token_in_query || parameter(auth, &kind, "in") == "query";
         if name.is_empty() || !is_query && !is_token(name.as_bytes()) {
             let would = format!("sent a key as {:?}, which is no name", shown(&name));
             return self.draft.tell(auth.line, element, would, true);

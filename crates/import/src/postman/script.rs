@@ -192,12 +192,64 @@ pub(super) fn test(statement: &Statement) -> Option<Vec<Statement>> {
         None if is_function => body.split_once('{')?.1.strip_suffix('}')?,
         None => return None,
     };
-    // rows before the code
     let at = statement.text.find(code.trim())?;
+    Some(within(statement, at, code.trim()))
+}
+
+/// The statements of code that stands in a statement, from this byte.
+fn within(statement: &Statement, at: usize, code: &str) -> Vec<Statement> {
     let first = statement.line + statement.text[..at].matches('\n').count();
-    let lines: Vec<(usize, &str)> =
-        code.trim().lines().enumerate().map(|(row, text)| (first + row, text)).collect();
-    Some(statements(&lines))
+    let lines: Vec<(usize, &str)> = code.lines().enumerate().map(|(row, text)| (first + row, text)).collect();
+    statements(&lines)
+}
+
+/// `if (condition) { then } else { otherwise }`
+pub(super) struct Branch<'t> {
+    pub(super) condition: &'t str,
+    pub(super) then: Vec<Statement>,
+    pub(super) otherwise: Vec<Statement>,
+}
+
+/// A statement as a branch, if it is one.
+pub(super) fn branch(statement: &Statement) -> Option<Branch<'_>> {
+    let text = statement.text.as_str();
+    let (condition, rest) = call(text.strip_prefix("if")?.trim_start(), "(")?;
+    // both are the end of the statement's text
+    let at = |part: &str| text.len() - part.len();
+    let Some(behind) = rest.strip_prefix('{') else {
+        let then = within(statement, at(rest), rest);
+        return Some(Branch { condition, then, otherwise: Vec::new() });
+    };
+    let end = closing(behind)?;
+    let then = within(statement, at(behind), &behind[..end]);
+    let rest = behind[end + 1..].trim_start();
+    let otherwise = match rest.strip_prefix("else").map(str::trim_start) {
+        None if rest.is_empty() => Vec::new(),
+        None => return None,
+        Some(code) => {
+            let inner = code.strip_prefix('{').and_then(|inner| inner.strip_suffix('}'));
+            let inner = inner.filter(|inner| closing(inner).is_none()).unwrap_or(code);
+            within(statement, at(code) + usize::from(inner.len() < code.len()), inner)
+        }
+    };
+    Some(Branch { condition, then, otherwise })
+}
+
+/// Where the bracket closes that stands before a text.
+fn closing(text: &str) -> Option<usize> {
+    let mut end = None;
+    let (mut depth, mut is_closed) = (0usize, false);
+    scan(text, |at, c, is_code, _| match c {
+        '(' | '[' | '{' if is_code => depth += 1,
+        ')' | ']' | '}' if is_code && !is_closed => {
+            if depth == 0 {
+                (end, is_closed) = (Some(at), true);
+            }
+            depth = depth.saturating_sub(1);
+        }
+        _ => {}
+    });
+    end
 }
 
 #[cfg(test)]

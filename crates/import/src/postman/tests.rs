@@ -27,7 +27,9 @@ fn made(text: &str) -> (String, Vec<LeftOut>) {
 
 #[test]
 fn collections_become_what_lies_beside_them() {
-    for name in ["shop", "scripts", "told", "bodies", "auth", "environment", "folders", "answers"] {
+    for name in
+        ["shop", "scripts", "conditions", "told", "bodies", "auth", "environment", "folders", "answers"]
+    {
         let environment = folder().join("test.environment.json");
         let environment = (name == "environment").then(|| environment.to_str().unwrap());
         crate::tests::assert_as_expected(&folder(), name, "json", |file, text| {

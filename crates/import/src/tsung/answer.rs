@@ -160,7 +160,7 @@ impl Making<'_> {
                     &wanted,
                     &wanted,
                     &comment,
-                    "FILL-IN",
+                    crate::UNSET,
                 );
                 answer.derived.push(set(&ours, format!("${{{setting}}}")));
             }

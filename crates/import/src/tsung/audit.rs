@@ -100,9 +100,9 @@ impl Making<'_> {
             }
             length if length + 1 == TOLD_MAX => {
                 let would = format!("done more that is not here: only {TOLD_MAX} parts are told");
-                self.left_out.push(LeftOut { line, element, would, is_request: true });
+                self.left_out.push(LeftOut { line, element, would, is_request: true, setting: None });
             }
-            _ => self.left_out.push(LeftOut { line, element, would, is_request }),
+            _ => self.left_out.push(LeftOut { line, element, would, is_request, setting: None }),
         }
     }
 

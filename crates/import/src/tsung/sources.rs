@@ -182,7 +182,7 @@ impl Making<'_> {
             let comment = format!("what the variable {} had in Tsung: put a value here", shown(name));
             let line = element.line;
             let setting =
-                self.settings.named(format!("line {line} {name}"), &wanted, &wanted, &comment, "FILL-IN");
+                self.settings.named(format!("line {line} {name}"), &wanted, &wanted, &comment, crate::UNSET);
             format!("${{{setting}}}").into()
         });
         let mut set = Map::new();
@@ -327,7 +327,7 @@ impl Making<'_> {
             let wanted = self.free_of_variables(&format!("{ours}_value"));
             let comment = format!("what the variable {} had in Tsung: put a value here", shown(name));
             let what = format!("line {} {name}", element.line);
-            let setting = self.settings.named(what, &wanted, &wanted, &comment, "FILL-IN");
+            let setting = self.settings.named(what, &wanted, &wanted, &comment, crate::UNSET);
             set.insert(ours, format!("${{{setting}}}"));
         }
         vec![Step::Other(Map::from([("set", set)]))]

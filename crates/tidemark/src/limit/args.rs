@@ -38,12 +38,18 @@ Examples:
   tidemark report runs/limit")]
 #[command(mut_arg("seed", |arg| arg.help("Seed of the random numbers, also of the order of trials")))]
 pub struct LimitArguments {
-    /// A scenario file, or the name of a shipped scenario
+    /// A scenario file, the name of a shipped scenario, or a plan of JMeter, Tsung, Postman or Artillery
     #[arg(value_name = "SCENARIO")]
     pub scenario: String,
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+    /// Of a JMeter plan: a property that it asks for (repeatable)
+    #[arg(short = 'J', value_name = "NAME=VALUE", value_parser = key_value)]
+    pub properties: Vec<(String, String)>,
+    /// Of a Postman collection the file of its environment, of an Artillery script the name of one
+    #[arg(long, value_name = "FILE|NAME")]
+    pub environment: Option<String>,
     /// One more objective, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
     pub objectives: Vec<String>,

@@ -471,3 +471,18 @@ export const teardown = () => { batch('t'); };";
     }
     assert_eq!((code(&output), shown.contains("4 requests: all good")), (0, true), "{shown}");
 }
+
+#[test]
+fn a_check_counts_thresholds_and_an_output_of_k6_has_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "import http from 'k6/http';
+export const options = { thresholds: { http_req_duration: ['p(95)<500', 'p(99)<900'], http_req_failed: ['rate<0.01'] } };
+export default function () { http.get('http://127.0.0.1:1/'); }";
+    fs::write(folder.path().join("it.js"), text).unwrap();
+    let checked = run(folder.path(), &["check", "it.js"]);
+    assert!(stdout(&checked).contains(", 3 objectives"), "{}{}", stdout(&checked), stderr(&checked));
+    let refused = run(folder.path(), &["run", "it.js", "--out", "json=all.json"]);
+    let said = stderr(&refused);
+    assert!(code(&refused) == 2 && said.contains("--out is the directory of the run here"), "{said}");
+    assert!(!folder.path().join("json=all.json").exists());
+}
