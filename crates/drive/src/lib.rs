@@ -153,6 +153,7 @@ pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
 pub use session::branches::{MOST_BRANCHES, MOST_BRANCHES_OF_THREAD};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
+pub use session::sockets::{Heard, Said};
 pub use session::program::{
     AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,
 };
@@ -191,4 +192,11 @@ pub struct DriveOptions {
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.
     pub wall_epoch: SystemTime,
+}
+
+impl DriveOptions {
+    /// Whether programs may ask for WebSockets.
+    pub(crate) fn open_websockets(&self) -> bool {
+        self.programs.as_ref().is_some_and(Programs::open_websockets)
+    }
 }

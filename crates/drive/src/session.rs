@@ -14,6 +14,7 @@ pub(crate) mod jar;
 pub(crate) mod keys;
 pub(crate) mod location;
 pub(crate) mod program;
+pub(crate) mod sockets;
 pub(crate) mod times;
 
 use std::num::NonZeroU64;

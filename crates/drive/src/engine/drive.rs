@@ -382,7 +382,7 @@ fn one_session(
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let connections = if programs::has_program(kind) { CONNECTIONS_ONCE } else { 1 };
-    let places = few(&plans, &options.targets, connections);
+    let places = few(&plans, options, connections);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let wakers = Arc::from([poller.waker()]);
