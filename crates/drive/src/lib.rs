@@ -153,10 +153,10 @@ pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
 pub use session::branches::{MOST_BRANCHES, MOST_BRANCHES_OF_THREAD};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
-pub use session::sockets::{Heard, Said};
 pub use session::program::{
     AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,
 };
+pub use session::sockets::{Heard, Said};
 pub use tidemark_record::{
     Bound, DriveEnd, LoggedAnswer, NotFound, PhaseTimes, Raised, RequestParts, Traced,
 };

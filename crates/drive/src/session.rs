@@ -433,6 +433,11 @@ impl Session {
         self.cold().and_then(|cold| cold.of_program.as_deref())
     }
 
+    /// Whether its request asks for a WebSocket.
+    pub fn asks_websocket(&self) -> bool {
+        matches!(self.of_program(), Some(Outgoing::Request(request)) if request.websocket.is_some())
+    }
+
     /// What it has to do with branches, if anything.
     pub fn branching(&self) -> Option<&Branching> {
         self.cold().and_then(|cold| cold.branching.as_deref())

@@ -21,13 +21,16 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/timers", include_str!("js/timers.js")),
     ("k6/html", include_str!("js/html.js")),
     ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
+    ("k6/ws", include_str!("js/ws.js")),
+    ("k6/websockets", include_str!("js/websockets.js")),
 ];
 
-/// What the libraries below share. A script has no use for it.
+/// What modules and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
+    ("tidemark:sockets", include_str!("js/sockets.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -47,9 +50,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/net/grpc", "k6/net/grpc is not supported"),
-    ("k6/ws", "k6/ws is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/experimental/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
     ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
     ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
     (

@@ -276,7 +276,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
         let programs = options.programs.clone();
-        let may_bind = programs::may_bind(&plan.sessions, &options.targets);
+        let opens_websockets = options.open_websockets();
+        let may_bind = programs::may_bind(&plan.sessions, &options);
         let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
@@ -324,6 +325,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
                 witness,
+                opens_websockets,
                 program: programs.map(|programs| programs.make(index)),
                 bounds: bounds(&plan, index, threads),
                 random,
@@ -442,8 +444,7 @@ fn once<'a>(
             slots: kind.slots,
             secrets: SecretVariables::of(plan, kinds),
             labels: plan.labels.len(),
-            binds: prepared.iter().any(|request| request.is_of_binding)
-                || programs::may_bind(kinds, &options.targets),
+            binds: prepared.iter().any(|request| request.is_of_binding) || programs::may_bind(kinds, options),
             open: vec![0; places.len()],
             ..Flow::default()
         },
@@ -457,6 +458,7 @@ fn once<'a>(
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         witness: None,
+        opens_websockets: options.open_websockets(),
         program: options.programs.as_ref().map(|programs| programs.make(number.into())),
         bounds: bounds(plan, 0, 1),
         random,

@@ -156,6 +156,9 @@ impl Thread<'_> {
                 let service_ns = end_ns.saturating_sub(session.sent_ns().unwrap_or(end_ns));
                 let whole = (answer, Some(Duration::from_nanos(service_ns)));
                 judged = program::judge(&mut **program, s, whole, scratch).unwrap_or(judged);
+                if session.asks_websocket() && !is_bound && judged.is_ok() {
+                    judged = Err(Flaw::Status);
+                }
             }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
@@ -330,6 +333,13 @@ impl Thread<'_> {
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
         let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
         let Some((request, failure)) = lost else { return };
+        self.count_loss(s, request, &failure, now_ns);
+        self.flow.sessions[s].has_lost = true;
+        self.close(c);
+    }
+
+    /// What a request began is lost: a failure at this time, as a request by itself.
+    pub fn count_loss(&mut self, s: usize, request: usize, failure: &Failure, now_ns: u64) {
         self.cut(now_ns);
         let (label, outcome) = (self.prepared[request].label, failure.outcome());
         self.recorder.offered(label, now_ns);
@@ -345,8 +355,6 @@ impl Thread<'_> {
         if let Some(groups) = self.flow.sessions[s].groups() {
             groups.ended(outcome, &times);
         }
-        self.flow.sessions[s].has_lost = true;
-        self.close(c);
     }
 
     /// The group that a session began last is over.

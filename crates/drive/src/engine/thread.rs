@@ -154,6 +154,8 @@ pub(crate) struct Thread<'a> {
     pub witness: Option<Box<Witness>>,
     /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program).
     pub program: Option<Box<dyn Program>>,
+    /// Whether it may ask for WebSockets.
+    pub opens_websockets: bool,
     pub flow: Flow,
 }
 
@@ -474,6 +476,7 @@ impl Thread<'_> {
                 self.give_up_missed(origin, begun_due_ns);
             }
         }
+        self.part_from_all();
         debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
     }
 

@@ -13,7 +13,7 @@ use crate::io::shared::SharedIo;
 use crate::io::{BoxedIo, Io};
 use crate::protocols::target::Target;
 use crate::protocols::transport::{
-    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport,
+    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Spoken, Transport,
 };
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
@@ -343,7 +343,7 @@ impl<I: Io + 'static> Conversations for Targets<I> {
         self.members[index].transport.conversations()?.breaks(own)
     }
 
-    fn say(&mut self, connection: usize, said: &Said) -> io::Result<bool> {
+    fn say(&mut self, connection: usize, said: &Said) -> io::Result<Spoken> {
         let (index, own) = self.find(connection);
         match self.members[index].transport.conversations_mut() {
             Some(conversations) => conversations.say(own, said),

@@ -68,6 +68,17 @@ pub(crate) enum Sent {
     Whole,
 }
 
+/// What became of what a program says over its WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// It is sent, now or as soon as there is room.
+    Said,
+    /// It is not, as the program had closed before.
+    Unsaid,
+    /// It is sent, and the program has left by it.
+    Left,
+}
+
 /// Why a request cannot go over the connection that its session holds.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -298,8 +309,8 @@ pub(crate) trait Conversations {
     fn breaks(&self, _connection: usize) -> Option<Failure> {
         None
     }
-    /// Says something over a program's WebSocket: whether the connection is over by that.
-    fn say(&mut self, _connection: usize, _said: &Said) -> io::Result<bool> {
+    /// Says something over a program's WebSocket. An error means that it is of no more use.
+    fn say(&mut self, _connection: usize, _said: &Said) -> io::Result<Spoken> {
         Err(io::Error::other("there is no WebSocket"))
     }
     /// How much came so far that is a sign of life though it answers no request.

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tidemark_record::Outcome;
 use tidemark_wire::http1::is_token;
 
-use crate::session::sockets::{Heard, Said};
 use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
+use crate::session::sockets::{Heard, Said};
 
 /// Headers that the driver writes itself, or that say how a body is sent.
 const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
@@ -148,8 +148,13 @@ impl ProgramRequest {
         };
         if let Some(protocols) = &self.websocket {
             let is_plain = self.method == "GET" && self.body.is_none();
-            let is_own = |(name, _): &(String, String)| HANDSHAKE_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
-            if !is_plain || self.headers.iter().any(is_own) || !protocols.iter().all(|one| is_token(one.as_bytes())) {
+            let is_own = |(name, _): &(String, String)| {
+                HANDSHAKE_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own))
+            };
+            if !is_plain
+                || self.headers.iter().any(is_own)
+                || !protocols.iter().all(|one| is_token(one.as_bytes()))
+            {
                 return Some("a program's WebSocket cannot be asked for: it needs GET, no body, and subprotocols that are tokens".into());
             }
         }

@@ -121,7 +121,7 @@ export function connect(...args) {
       if (socket.wait === 0) socket.fire();
       if (socket.isDone) break;
       const news = host.socketNext(asked.id, socket.wait);
-      if (news === null) continue;
+      if (isNothing(news)) continue;
       const [kind, first, second] = news;
       if (kind === "text") socket.emit("message", first);
       else if (kind === "binary") socket.emit("binaryMessage", first);

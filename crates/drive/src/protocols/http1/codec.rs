@@ -451,7 +451,9 @@ impl Request {
         if let (Some(key), Some(protocols)) = (key, &request.websocket) {
             handshake::write_upgrade_headers(out, key);
             if !protocols.is_empty() {
-                out.extend_from_slice(format!("Sec-WebSocket-Protocol: {}\r\n", protocols.join(", ")).as_bytes());
+                out.extend_from_slice(
+                    format!("Sec-WebSocket-Protocol: {}\r\n", protocols.join(", ")).as_bytes(),
+                );
             }
         }
         match &request.body {
@@ -561,7 +563,8 @@ mod tests {
         let mut plan = crate::testing::plan(Vec::new());
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
-        let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, opens_websockets: false, random: &mut random };
+        let setup =
+            Setup { plan: &plan, origin, sockets: 1, depth: 1, opens_websockets: false, random: &mut random };
         let request = Some(Request::new(request, (BodyUse::Counted, false), protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
@@ -615,7 +618,14 @@ mod tests {
                 get.target = Template::literal("http://h:80/v1/a/b?c=d");
             }
             get.form = form;
-            let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, opens_websockets: false, random: &mut random };
+            let setup = Setup {
+                plan: &plan,
+                origin,
+                sockets: 1,
+                depth: 1,
+                opens_websockets: false,
+                random: &mut random,
+            };
             let request = Some(Request::new(&get, (BodyUse::Counted, true), None, &setup));
             let mut cx = Context { slots: &[], shared: &shared, random: &mut others, epoch_ms: 0 };
             let (mut out, mut answers) = (b"before ".to_vec(), Answers::new(1_000));

@@ -16,7 +16,7 @@ use super::websocket::{Awaiting, News, OfProgram, WebSocket};
 use crate::io::{self as back_end, Io};
 use crate::protocols::codec::ByteTransport;
 use crate::protocols::transport::{
-    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport,
+    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Spoken, Transport,
 };
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
@@ -91,7 +91,9 @@ impl<I: Io + 'static> Messages<I> {
                 back_end::Event::Opened | back_end::Event::Taken => None,
                 back_end::Event::Received { .. } => self.hear(c, 0),
                 back_end::Event::Ended => self.tell(c, News::Ended),
-                back_end::Event::Unsent(error) | back_end::Event::Failed(error) => self.tell_broken(c, &error),
+                back_end::Event::Unsent(error) | back_end::Event::Failed(error) => {
+                    self.tell_broken(c, &error)
+                }
             };
         }
         if self.is_bound(c) {
@@ -119,7 +121,9 @@ impl<I: Io + 'static> Messages<I> {
         match self.http.codec(c).upgraded() {
             None => Some(event),
             // a program looks at the answer itself
-            Some(Err(failure)) if failure.outcome() == Outcome::Status && self.http.codec(c).is_of_program() => {
+            Some(Err(failure))
+                if failure.outcome() == Outcome::Status && self.http.codec(c).is_of_program() =>
+            {
                 Some(event)
             }
             Some(Err(failure)) => Some(Event::Refused(failure)),
@@ -517,7 +521,10 @@ impl<I: Io + 'static> Conversations for Messages<I> {
 
     fn leave(&mut self, c: usize) -> bool {
         let is_bound = self.is_bound(c);
-        if is_bound && !self.is_gone(c) {
+        let is_parted = |socket: &WebSocket| {
+            socket.is_closed || socket.of_program.as_ref().is_some_and(|own| own.is_closing)
+        };
+        if is_bound && !self.is_gone(c) && !self.socket(c).is_some_and(|socket| is_parted(socket)) {
             let code = if self.is_of_program(c) { GOING_AWAY } else { NORMAL };
             self.part(c, Some(code));
         }
@@ -551,15 +558,18 @@ impl<I: Io + 'static> Conversations for Messages<I> {
         self.heard
     }
 
-    fn say(&mut self, c: usize, said: &Said) -> io::Result<bool> {
+    fn say(&mut self, c: usize, said: &Said) -> io::Result<Spoken> {
         let key = self.key();
         let Some(socket) = self.socket(c) else { return Err(io::Error::other("there is no WebSocket")) };
+        if socket.of_program.as_ref().is_some_and(|own| own.is_closing) {
+            return Ok(Spoken::Unsaid);
+        }
         if !socket.say(said, key) {
             return Err(io::Error::other("more is said than the server takes"));
         }
         let is_left = socket.is_leaving();
         self.flush(c)?;
-        Ok(is_left && !self.is_unsent(c))
+        Ok(if is_left && !self.is_unsent(c) { Spoken::Left } else { Spoken::Said })
     }
 
     fn decline(&mut self, c: usize) -> bool {

@@ -193,7 +193,9 @@ impl WebSocket {
             News::Frame(Frame::Message(Kind::Binary)) => Heard::Binary(self.decoder.message()),
             News::Frame(Frame::Ping) => Heard::Ping(self.decoder.control()),
             News::Frame(Frame::Pong) => Heard::Pong(self.decoder.control()),
-            News::Frame(Frame::Close) => Heard::Closed(self.decoder.close_code(), self.decoder.close_reason()),
+            News::Frame(Frame::Close) => {
+                Heard::Closed(self.decoder.close_code(), self.decoder.close_reason())
+            }
             News::Ended => Heard::Ended,
             News::Broken(_, words) => Heard::Broken(words),
         })
@@ -202,9 +204,6 @@ impl WebSocket {
     /// Writes what a program says behind what is to be sent, masked by `key`; false where too much is to be sent already.
     pub fn say(&mut self, said: &Said, key: [u8; 4]) -> bool {
         let Some(of_program) = &mut self.of_program else { return false };
-        if of_program.is_closing {
-            return true;
-        }
         if self.pending.len() > SAID_BYTES {
             return false;
         }
