@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
@@ -25,12 +26,15 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/websockets", include_str!("js/websockets.js")),
 ];
 
+/// What all that opens WebSockets imports.
+const SOCKETS: &str = "tidemark:sockets";
+
 /// What modules and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
-    ("tidemark:sockets", include_str!("js/sockets.js")),
+    (SOCKETS, include_str!("js/sockets.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -155,6 +159,9 @@ impl Loader for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
         if let Some(source) = built_in(name).or_else(|| library(name)) {
+            if name == SOCKETS {
+                self.0.opens_websockets.store(true, Ordering::Relaxed);
+            }
             return self.0.compiled.module(ctx, name, || Ok(source.to_owned()));
         }
         let failed = |why: String| Exception::throw_message(ctx, &why);

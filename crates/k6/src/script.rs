@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,8 @@ pub(crate) struct Script {
     pub dropped: AtomicU64,
     /// Requests that were not sent, as their URL leads nowhere.
     pub nowhere: AtomicU64,
+    /// Whether it imports what opens WebSockets.
+    pub opens_websockets: AtomicBool,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -119,6 +121,7 @@ impl Script {
             active_of: (0..KINDS_MAX).map(|_| AtomicU64::new(0)).collect(),
             dropped: AtomicU64::new(0),
             nowhere: AtomicU64::new(0),
+            opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
         }
     }

@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
-use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, IntoJs, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, Result, Value};
 use tidemark_drive::{Heard, Said};
 
 use crate::bytes;
-use crate::host::{self, Host};
+use crate::host::{self, Host, SLEEP_MAX};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
+use crate::requests;
 use crate::vu::{Answer, Input, Output, Request};
 
 /// Most bytes that came over a WebSocket and that the script has not looked at; one message alone may be larger.
@@ -58,6 +59,11 @@ impl News {
         }
     }
 
+    /// Whether nothing follows.
+    pub fn is_last(&self) -> bool {
+        matches!(self, News::Closed(..) | News::Ended | News::Broken(_))
+    }
+
     fn bytes(&self) -> usize {
         EACH_BYTES
             + match self {
@@ -72,13 +78,13 @@ impl News {
 /// What came over a user's WebSockets and that its script has not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    news: VecDeque<(u32, Instant, News)>,
+    news: VecDeque<(u64, Instant, News)>,
     bytes: usize,
 }
 
 impl Inbox {
     /// Takes what came of a WebSocket; false where there is no room for it, which the script is told in its place.
-    pub fn push(&mut self, socket: u32, news: News) -> bool {
+    pub fn push(&mut self, socket: u64, news: News) -> bool {
         let has_room = self.bytes < UNSEEN_BYTES;
         let news = match has_room {
             true => news,
@@ -90,7 +96,7 @@ impl Inbox {
     }
 
     /// The oldest of those that are asked for.
-    fn take(&mut self, is_wanted: impl Fn(u32) -> bool) -> Option<(u32, Instant, News)> {
+    fn take(&mut self, is_wanted: impl Fn(u64) -> bool) -> Option<(u64, Instant, News)> {
         let at = self.news.iter().position(|(socket, ..)| is_wanted(*socket))?;
         let taken = self.news.remove(at)?;
         self.bytes -= taken.2.bytes();
@@ -123,7 +129,7 @@ struct Socket {
 /// A user's WebSockets, by the numbers of their branches.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
-    all: RefCell<HashMap<u32, Socket>>,
+    all: RefCell<HashMap<u64, Socket>>,
     /// Whether the script waits for any of `k6/websockets`.
     are_standard: Cell<bool>,
 }
@@ -154,12 +160,7 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 /// Measures values of a WebSocket.
 fn add(host: &Host, socket: &Socket, values: &[(usize, Kind, f64)]) {
     let named = socket.name.as_deref().filter(|_| socket.is_standard).unwrap_or(&socket.url);
-    let own = [
-        ("url", named),
-        ("name", named),
-        ("status", &socket.status),
-        ("subproto", &socket.protocol),
-    ];
+    let own = [("url", named), ("name", named), ("status", &socket.status), ("subproto", &socket.protocol)];
     // k6 gives those of `k6/ws` no name
     let own = if socket.is_standard { &own[..] } else { &[own[0], own[2], own[3]][..] };
     host.add(values, &socket.group, &socket.tags, own);
@@ -167,7 +168,10 @@ fn add(host: &Host, socket: &Socket, values: &[(usize, Kind, f64)]) {
 
 fn header<'a>(head: &'a str, name: &str) -> &'a str {
     let pairs = head.lines().filter_map(|line| line.split_once(':'));
-    pairs.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value.trim())
+    pairs
+        .into_iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map_or("", |(_, value)| value.trim())
 }
 
 /// Asks for a WebSocket; its number. `extra`: group, name, tags, whether it is one of `k6/websockets`.
@@ -178,7 +182,7 @@ fn open<'js>(
     head: String,
     protocols: String,
     extra: Array<'js>,
-) -> Result<u32> {
+) -> Result<u64> {
     let host = host::host(&ctx)?;
     host.is_in_run(&ctx, "a WebSocket")?;
     if host.sockets.all.borrow().len() >= SOCKETS_MAX {
@@ -202,31 +206,29 @@ fn open<'js>(
     let mut request = Request {
         method: "GET".into(),
         url: asked,
-        headers: host::headers(&head),
+        headers: requests::headers(&head),
         name,
         websocket: Some(protocols.collect()),
         ..Request::default()
     };
-    if request.url.starts_with('/')
-        && let Some(base) = host.script.base.get()
-    {
-        request.url = format!("{base}{}", request.url);
-        socket.url = request.url.replacen("http", "ws", 1);
+    if let Some(url) = requests::below(&host, &request.url) {
+        socket.url = url.replacen("http", "ws", 1);
+        request.url = url;
     }
-    let sent_bytes = head.len();
-    let number = match host.wait(&ctx, Output::Branch(Box::new(request)))? {
-        Input::Branched(Some(number)) => number,
-        _ => return Err(thrown(&ctx, "too many WebSockets and requests are under way at once")),
-    };
-    add(&host, &socket, &[(metrics::DATA_SENT, Kind::Counter, sent_bytes as f64)]);
+    let number = host.beside.number();
+    add(&host, &socket, &[(metrics::DATA_SENT, Kind::Counter, head.len() as f64)]);
     host.sockets.all.borrow_mut().insert(number, socket);
+    host.wait(&ctx, Output::Begin(number, Box::new(request)))?;
     Ok(number)
 }
 
 /// What came next over a WebSocket of `k6/ws`; null where nothing does in so many milliseconds (below 0: ever).
-fn next<'js>(ctx: Ctx<'js>, number: u32, wait_ms: f64) -> Result<Option<Array<'js>>> {
+fn next<'js>(ctx: Ctx<'js>, number: u64, wait_ms: f64) -> Result<Option<Array<'js>>> {
     let host = host::host(&ctx)?;
-    let until = (wait_ms >= 0.0).then(|| Instant::now() + host::milliseconds(wait_ms));
+    let until = (wait_ms >= 0.0).then(|| {
+        let wait = Duration::from_secs_f64((wait_ms / 1_000.0).min(SLEEP_MAX.as_secs_f64()));
+        Instant::now() + wait
+    });
     loop {
         let news = host.inbox.borrow_mut().take(|socket| socket == number);
         if let Some((_, at, news)) = news {
@@ -236,25 +238,26 @@ fn next<'js>(ctx: Ctx<'js>, number: u32, wait_ms: f64) -> Result<Option<Array<'j
         if left == Some(Duration::ZERO) {
             return Ok(None);
         }
-        host.wait(&ctx, Output::Await(left))?;
-        if host.script.is_rehearsal && left.is_some() && !host.inbox.borrow().has(number) {
-            return Ok(None);
+        match host.wait(&ctx, Output::Await(left))? {
+            Input::Arrived(id, answer) => host.beside.put_aside(id, answer),
+            // there is no time without a network
+            Input::Woken if host.script.is_rehearsal && left.is_some() => return Ok(None),
+            _ => {}
         }
     }
 }
 
 /// What came over any WebSocket of `k6/websockets`: its number, and what the script hears.
-pub(crate) fn heard<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Option<(u32, Array<'js>)>> {
-    let is_standard = |socket: u32| {
-        host.sockets.all.borrow().get(&socket).is_some_and(|socket| socket.is_standard)
-    };
+pub(crate) fn heard<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Option<(u64, Array<'js>)>> {
+    let is_standard =
+        |socket: u64| host.sockets.all.borrow().get(&socket).is_some_and(|socket| socket.is_standard);
     let news = host.inbox.borrow_mut().take(is_standard);
     let Some((number, at, news)) = news else { return Ok(None) };
     Ok(Some((number, took(ctx, host, number, at, news)?)))
 }
 
 /// The script takes what came: it is measured, and told in values.
-fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u32, at: Instant, news: News) -> Result<Array<'js>> {
+fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u64, at: Instant, news: News) -> Result<Array<'js>> {
     let mut all = host.sockets.all.borrow_mut();
     let Some(socket) = all.get_mut(&number) else { return Array::new(ctx.clone()) };
     let mut values: Vec<(usize, Kind, f64)> = Vec::new();
@@ -282,11 +285,11 @@ fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u32, at: Instant, news: News) 
                 (false, 0) => answer.error,
                 (false, _) => "websocket: bad handshake".to_owned(),
             };
-            let (head, cookies) = host::without_cookies(&head);
+            let (head, cookies) = requests::without_cookies(&head);
             put(&["open"])?;
             list.set(1, status)?;
             list.set(2, head)?;
-            list.set(3, String::from_utf8_lossy(&body))?;
+            list.set(3, String::from_utf8_lossy(&body).into_owned())?;
             list.set(4, words)?;
             list.set(5, cookies)?;
         }
@@ -353,7 +356,7 @@ fn close_words(code: u16, reason: &str) -> String {
 }
 
 /// Says something, if the WebSocket is there still; whether it is.
-fn say<'js>(ctx: Ctx<'js>, number: u32, kind: String, data: Value<'js>) -> Result<bool> {
+fn say<'js>(ctx: Ctx<'js>, number: u64, kind: String, data: Value<'js>) -> Result<bool> {
     let host = host::host(&ctx)?;
     let data = bytes::optional(&data)?.unwrap_or_default();
     {
@@ -380,7 +383,7 @@ fn say<'js>(ctx: Ctx<'js>, number: u32, kind: String, data: Value<'js>) -> Resul
 }
 
 /// Closes it; what the other side answers is heard.
-fn close(ctx: Ctx<'_>, number: u32, code: u16, reason: String) -> Result<()> {
+fn close(ctx: Ctx<'_>, number: u64, code: u16, reason: String) -> Result<()> {
     let host = host::host(&ctx)?;
     if let Some(socket) = host.sockets.all.borrow_mut().get_mut(&number) {
         socket.is_closing = true;
@@ -390,14 +393,14 @@ fn close(ctx: Ctx<'_>, number: u32, code: u16, reason: String) -> Result<()> {
 }
 
 /// Closes it, and the connection.
-fn leave(ctx: Ctx<'_>, number: u32, code: f64) -> Result<()> {
+fn leave(ctx: Ctx<'_>, number: u64, code: f64) -> Result<()> {
     let host = host::host(&ctx)?;
     let code = if (0.0..65_536.0).contains(&code) { code as u16 } else { NO_CODE };
     host.wait(&ctx, Output::Say(number, Said::Leave(code))).map(drop)
 }
 
 /// The script has done with it.
-fn over(ctx: Ctx<'_>, number: u32) -> Result<()> {
+fn over(ctx: Ctx<'_>, number: u64) -> Result<()> {
     let host = host::host(&ctx)?;
     let Some(socket) = host.sockets.all.borrow_mut().remove(&number) else { return Ok(()) };
     if socket.is_open || !socket.is_standard {

@@ -239,7 +239,7 @@ export class WebSocket {
   }
 }
 
-host.socketHears = (id, ...news) => sockets.get(id)?.hear(...news);
+host.socketHears = (id, news) => sockets.get(id)?.hear(...news);
 host.onBegin(() => {
   if (sockets.size > 0) sockets.clear();
   host.socketsAre(false);
