@@ -85,7 +85,8 @@
 //!   its own. `protocols` is the list; a protocol's file knows no other protocol.
 //! - **A session's requests may come from code** (`program`): a plan's operation hands over to it. Those requests go as all
 //!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it. A program may have several
-//!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it.
+//!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it. A
+//!   branch may hold a WebSocket (`sockets`): what comes over it is heard at once, and what is said is no request.
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
 //!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
 //!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
