@@ -16,6 +16,7 @@ pub(crate) mod programs;
 pub(crate) mod redirect;
 pub(crate) mod request;
 pub(crate) mod set_cookies;
+pub(crate) mod sockets;
 pub(crate) mod thread;
 pub(crate) mod timers;
 pub(crate) mod waiting;

@@ -86,7 +86,8 @@
 //!   its own. `protocols` is the list; a protocol's file knows no other protocol.
 //! - **A session's requests may come from code** (`program`): a plan's operation hands over to it. Those requests go as all
 //!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it. A program may have several
-//!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it.
+//!   under way at once: each on a *branch*, a session that no load counts and that ends with the one that began it. A
+//!   branch may hold a WebSocket (`sockets`): what comes over it is heard at once, and what is said is no request.
 //! - **A session may run code between its requests** (`code`): it sees the last answer, which is kept within the bound of all
 //!   variables, and sets variables. What it takes is in no response time, and no other session's request counts from after it.
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
@@ -160,6 +161,7 @@ pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
 pub use session::program::{
     AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,
 };
+pub use session::sockets::{Heard, Said};
 pub use tidemark_record::{
     Bound, DriveEnd, LoggedAnswer, NotFound, PhaseTimes, Raised, RequestParts, Traced,
 };
@@ -197,4 +199,11 @@ pub struct DriveOptions {
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.
     pub wall_epoch: SystemTime,
+}
+
+impl DriveOptions {
+    /// Whether programs may ask for WebSockets.
+    pub(crate) fn open_websockets(&self) -> bool {
+        self.programs.as_ref().is_some_and(Programs::open_websockets)
+    }
 }

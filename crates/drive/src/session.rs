@@ -15,6 +15,7 @@ pub(crate) mod jar;
 pub(crate) mod keys;
 pub(crate) mod location;
 pub(crate) mod program;
+pub(crate) mod sockets;
 pub(crate) mod times;
 
 use std::num::NonZeroU64;
@@ -451,6 +452,11 @@ impl Session {
     #[inline]
     pub fn is_in_program(&self) -> bool {
         self.cold().is_some_and(|cold| cold.is_in_program)
+    }
+
+    /// Whether its request asks for a WebSocket.
+    pub fn asks_websocket(&self) -> bool {
+        matches!(self.of_program(), Some(Outgoing::Request(request)) if request.websocket.is_some())
     }
 
     /// What it has to do with branches, if anything.

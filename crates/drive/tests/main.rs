@@ -16,6 +16,7 @@ mod lying;
 mod models;
 mod outcomes;
 mod pipeline;
+mod program_sockets;
 mod programs;
 mod redirects;
 mod rpc;

@@ -8,6 +8,7 @@ use rquickjs::{CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Resu
 
 use crate::host::{Host, MAIN, SLEEP_MAX, words};
 use crate::requests;
+use crate::sockets;
 use crate::vu::{Input, Output};
 
 /// Waits for a promise, and for all that is left to do.
@@ -37,13 +38,14 @@ pub(crate) fn settle<'js>(
 /// ends an iteration.
 pub(crate) fn settle_all(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<(), Option<String>> {
     let failed = |error: CaughtError<'_>| Some(words(host, &error));
+    let mut has_heard = false;
     loop {
         while ctx.execute_pending_job() {
             if host.ending.is_begun() {
                 return Err(None);
             }
         }
-        let awaits = host.beside.is_any();
+        let awaits = host.beside.is_any() || host.sockets.are_awaited();
         let is_rejected = host.number != MAIN && host.rejection().is_some();
         if is_rejected || !(host.has_timers.get() || awaits) {
             return Ok(());
@@ -52,14 +54,24 @@ pub(crate) fn settle_all(ctx: &Ctx<'_>, host: &Rc<Host>) -> std::result::Result<
         let due: Function<'_> = natives.get("timerDue").catch(ctx).map_err(failed)?;
         let wait_ms = due.call::<_, Option<f64>>(()).catch(ctx).map_err(failed)?;
         let wait = wait_ms.map(|ms| Duration::from_secs_f64((ms / 1_000.0).min(SLEEP_MAX.as_secs_f64())));
+        // timers and WebSockets take turns
+        let is_due = wait == Some(Duration::ZERO) && has_heard;
+        let heard = if is_due { None } else { sockets::heard(ctx, host).catch(ctx).map_err(failed)? };
+        has_heard = heard.is_some();
+        if let Some((id, news)) = heard {
+            let hears: Function<'_> = natives.get("socketHears").catch(ctx).map_err(failed)?;
+            hears.call::<_, ()>((id, news)).catch(ctx).map_err(failed)?;
+            continue;
+        }
         let input = match wait {
             // an answer that is there comes before a timer that is due
-            _ if awaits => host.wait(ctx, Output::Await(wait)).catch(ctx).map_err(failed)?,
+            _ if awaits => requests::wait(ctx, host, wait).catch(ctx).map_err(failed)?,
             None => return Ok(()),
             Some(Duration::ZERO) => Input::Woken,
             Some(wait) => host.wait(ctx, Output::Sleep(wait)).catch(ctx).map_err(failed)?,
         };
         match input {
+            Input::Heard => {}
             Input::Arrived(id, answer) => {
                 let Some(raw) = requests::arrived(ctx, host, id, answer).catch(ctx).map_err(failed)? else {
                     continue;

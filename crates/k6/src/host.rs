@@ -22,6 +22,7 @@ use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
 use crate::script::Script;
+use crate::sockets::{Inbox, Sockets};
 use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 
 /// The number of the user that runs `setup`, `teardown` and `handleSummary`.
@@ -46,6 +47,9 @@ pub(crate) struct Host {
     pub has_timers: Cell<bool>,
     /// Requests that are under way beside what it does.
     pub beside: Beside,
+    pub sockets: Sockets,
+    /// What came over them.
+    pub inbox: Rc<RefCell<Inbox>>,
     /// Promises that were rejected, and nobody looked at that.
     rejected: Rejected,
     pub ending: Rc<Ending>,
@@ -171,7 +175,7 @@ fn note_rejection(noted: &Rejected, promise: &Value<'_>, reason: &Value<'_>, is_
 /// What the script threw at its top level.
 pub(crate) fn live(
     script: &Arc<Script>,
-    number: u64,
+    (number, inbox): (u64, &Rc<RefCell<Inbox>>),
     metrics: &Arc<Metrics>,
     way: &Way,
 ) -> std::result::Result<(), String> {
@@ -201,6 +205,8 @@ pub(crate) fn live(
         is_init: Cell::new(true),
         has_timers: Cell::new(false),
         beside: Beside::default(),
+        sockets: Sockets::default(),
+        inbox: Rc::clone(inbox),
         rejected,
         ending,
         turn,
@@ -246,6 +252,8 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         let Input::Call(call) = input else { return Ok(()) };
         host.rejected.borrow_mut().clear();
         host.beside.forget();
+        host.sockets.clear();
+        host.inbox.borrow_mut().clear();
         let called = live.call(ctx, host, &call);
         let rejected = host.rejected.take();
         // an iteration counts once, and what it threw itself is told by whoever resumes it
@@ -379,6 +387,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     }
     let natives = Object::new(ctx.clone())?;
     crate::requests::install(&natives)?;
+    crate::sockets::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
     natives.set("log", Func::from(log))?;
     natives.set("now", Func::from(now))?;

@@ -29,6 +29,7 @@ mod rehearsal;
 mod requests;
 mod scenario;
 mod script;
+mod sockets;
 mod steps;
 mod summary;
 mod thresholds;
@@ -234,11 +235,13 @@ impl K6 {
     fn programs_of(&self, origins: Vec<Origin>, kinds: Vec<Option<Runs>>, is_main: bool) -> Programs {
         let (script, threads) = (Arc::clone(&self.script), Arc::clone(&self.threads));
         let (origins, kinds): (Arc<[Origin]>, Arc<[Option<Runs>]>) = (origins.into(), kinds.into());
-        Programs::new(move |_| {
+        let opens_websockets = script.opens_websockets.load(Ordering::Relaxed);
+        let programs = Programs::new(move |_| {
             let metrics = Arc::new(Metrics::default());
             threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&metrics));
             Box::new(Users::new(&script, &metrics, &origins, &kinds, is_main))
-        })
+        });
+        if opens_websockets { programs.opening_websockets() } else { programs }
     }
 
     /// Why the script ended the run, if it did.

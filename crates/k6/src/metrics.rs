@@ -47,7 +47,7 @@ pub(crate) struct Definition {
 }
 
 /// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds.
-const BUILT_IN: [(&str, Kind, bool); 18] = [
+const BUILT_IN: [(&str, Kind, bool); 24] = [
     ("http_reqs", Kind::Counter, false),
     ("http_req_duration", Kind::Trend, true),
     ("http_req_waiting", Kind::Trend, true),
@@ -66,6 +66,12 @@ const BUILT_IN: [(&str, Kind, bool); 18] = [
     ("http_req_sending", Kind::Trend, true),
     ("vus", Kind::Gauge, false),
     ("vus_max", Kind::Gauge, false),
+    ("ws_sessions", Kind::Counter, false),
+    ("ws_connecting", Kind::Trend, true),
+    ("ws_session_duration", Kind::Trend, true),
+    ("ws_msgs_sent", Kind::Counter, false),
+    ("ws_msgs_received", Kind::Counter, false),
+    ("ws_ping", Kind::Trend, true),
 ];
 pub(crate) const HTTP_REQS: usize = 0;
 pub(crate) const HTTP_REQ_DURATION: usize = 1;
@@ -85,6 +91,12 @@ pub(crate) const HTTP_REQ_RECEIVING: usize = 14;
 pub(crate) const HTTP_REQ_SENDING: usize = 15;
 pub(crate) const VUS: usize = 16;
 pub(crate) const VUS_MAX: usize = 17;
+pub(crate) const WS_SESSIONS: usize = 18;
+pub(crate) const WS_CONNECTING: usize = 19;
+pub(crate) const WS_SESSION_DURATION: usize = 20;
+pub(crate) const WS_MSGS_SENT: usize = 21;
+pub(crate) const WS_MSGS_RECEIVED: usize = 22;
+pub(crate) const WS_PING: usize = 23;
 /// What follows are the script's own.
 pub(crate) const FIRST_OWN: usize = BUILT_IN.len();
 

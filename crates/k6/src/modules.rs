@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
@@ -21,7 +22,12 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/timers", include_str!("js/timers.js")),
     ("k6/html", include_str!("js/html.js")),
     ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
+    ("k6/ws", include_str!("js/ws.js")),
+    ("k6/websockets", include_str!("js/websockets.js")),
 ];
+
+/// What all that opens WebSockets imports.
+const SOCKETS: &str = "tidemark:sockets";
 
 /// What the modules above and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
@@ -30,6 +36,7 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:cookies", include_str!("js/cookies.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
     ("tidemark:globals", include_str!("js/lib/globals.js")),
+    (SOCKETS, include_str!("js/sockets.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -49,9 +56,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/net/grpc", "k6/net/grpc is not supported"),
-    ("k6/ws", "k6/ws is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
-    ("k6/experimental/websockets", "k6/websockets is not supported; a scenario's own steps drive WebSockets"),
     ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
     ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
     (
@@ -157,6 +161,9 @@ impl Loader for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
         if let Some(source) = built_in(name).or_else(|| library(name)) {
+            if name == SOCKETS {
+                self.0.opens_websockets.store(true, Ordering::Relaxed);
+            }
             return self.0.compiled.module(ctx, name, || Ok(source.to_owned()));
         }
         let failed = |why: String| Exception::throw_message(ctx, &why);

@@ -2,6 +2,7 @@
 
 use crate::host;
 use crate::metrics::Measured;
+use crate::sockets::News;
 use crate::summary;
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 use crate::{K6, ScriptError};
@@ -72,6 +73,12 @@ impl K6 {
             output = match output {
                 Output::Sleep(_) | Output::Ready => vu.resume(Input::Woken),
                 Output::Send(request) => vu.resume(Input::Answer(answer(request))),
+                Output::Say(..) => vu.resume(Input::Woken),
+                Output::Begin(id, request) if request.websocket.is_some() => {
+                    let news = [News::Answer(answer(request).into()), News::Ended];
+                    news.into_iter().all(|news| vu.inbox.borrow_mut().push(id, news));
+                    vu.resume(Input::Woken)
+                }
                 Output::Begin(id, request) => {
                     arrived.push_back(Input::Arrived(id, answer(request)));
                     vu.resume(Input::Woken)

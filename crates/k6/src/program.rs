@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{AnswerCheck, AnswerView, Next, Program, ProgramRequest};
+use tidemark_drive::{AnswerCheck, AnswerView, Heard, Next, Program, ProgramRequest, Said};
 use tidemark_record::{Outcome, RequestParts};
 use url::Url;
 
 use crate::metrics::{self, Kind, Metrics};
 use crate::options::Executor;
 use crate::script::Script;
+use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Parts, Place, Request, Vu};
 
 /// How often a user whose iterations are all done looks whether others are at work.
@@ -122,9 +123,13 @@ struct User {
     /// Whether its next request has waited for its turn, where the rate of all is bounded.
     has_slot: bool,
     /// The request that it sends beside others, while the driver begins that.
-    begins: Option<(u64, Sent)>,
+    begins: Option<(u64, Sent, bool)>,
     /// Answers to requests that it sent beside others, which it has not waited for yet.
     arrived: VecDeque<(u64, Answer)>,
+    /// The branches of its WebSockets, by their numbers.
+    sockets: HashMap<u64, u32>,
+    /// Whether something came over them while it did something else.
+    has_heard: bool,
 }
 
 /// A request that a user sent beside others.
@@ -133,6 +138,10 @@ struct Branch {
     id: u64,
     /// None once it is over.
     sent: Option<Sent>,
+    /// Whether it asks for a WebSocket.
+    is_socket: bool,
+    /// Whether it holds one.
+    is_open: bool,
 }
 
 #[derive(Debug)]
@@ -334,7 +343,7 @@ impl Users {
         let known = self
             .known
             .get(&request.url)
-            .and_then(|known| known.iter().find(|way| way.is_of(kind, &request.method)));
+            .and_then(|known| known.iter().find(|way| way.is_of(kind, request.verb())));
         if let Some(known) = known {
             return Ok(Arc::clone(known));
         }
@@ -374,9 +383,10 @@ impl Users {
         let Some(Some(ready)) = self.kinds.get(kind) else {
             return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };
-        let label = ready.labels.get(&label(&request.method, url.path())).copied().unwrap_or(ready.label);
+        let label = ready.labels.get(&label(request.verb(), url.path())).copied().unwrap_or(ready.label);
         let path = path[origin.base_path.len()..].to_owned();
-        let way = Arc::new(Way { kind, method: request.method.clone(), target: target as u16, path, label });
+        let way =
+            Arc::new(Way { kind, method: request.verb().to_owned(), target: target as u16, path, label });
         if self.known.len() < KNOWN_MAX {
             self.known.entry(request.url.clone()).or_default().push(Arc::clone(&way));
         }
@@ -398,12 +408,43 @@ impl Users {
     }
 
     /// The answer to a request that a user sent beside others is there: it goes on if it waits for that.
-    fn arrive(&mut self, session: u32, id: u64, answer: Answer) {
+    fn arrive(&mut self, session: u32, (id, is_socket): (u64, bool), answer: Answer) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        if is_socket {
+            if answer.status != SWITCHING {
+                user.sockets.remove(&id);
+            }
+            user.vu.inbox.borrow_mut().push(id, News::Answer(answer.into()));
+            return self.wake(session);
+        }
         match user.next {
             Turn::Awaits(_) => self.resume(session, Input::Arrived(id, answer)),
             _ => user.arrived.push_back((id, answer)),
         }
+    }
+
+    /// A user's inbox has something: it goes on if it waits for that.
+    fn wake(&mut self, session: u32) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        match user.next {
+            Turn::Awaits(_) => self.resume(session, Input::Heard),
+            _ => user.has_heard = true,
+        }
+    }
+
+    /// Something came over a user's WebSocket: it goes on if it waits for that. False where it takes no more.
+    fn hear(&mut self, branch: u32, news: News) -> bool {
+        let Some(Branch { session, id, is_open, .. }) = self.branches.get_mut(&branch) else { return false };
+        let (session, id) = (*session, *id);
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return false };
+        let is_last = news.is_last();
+        let has_room = user.vu.inbox.borrow_mut().push(id, news);
+        if is_last || !has_room {
+            *is_open = false;
+            user.sockets.remove(&id);
+        }
+        self.wake(session);
+        has_room
     }
 
     /// The request as the driver sends it.
@@ -424,6 +465,7 @@ impl Users {
             path: way.path.clone(),
             headers: std::mem::take(&mut request.headers),
             body: request.body.take(),
+            websocket: request.websocket.take(),
             without_cookies: true,
             ..ProgramRequest::default()
         })
@@ -503,6 +545,8 @@ impl Program for Users {
                         has_slot: false,
                         begins: None,
                         arrived: VecDeque::new(),
+                        sockets: HashMap::new(),
+                        has_heard: false,
                     });
                 }
                 Err(words) => {
@@ -521,6 +565,8 @@ impl Program for Users {
         user.iterations = if user.kind == kind { user.iterations + 1 } else { 1 };
         (user.kind, user.begun, user.sent) = (kind, Instant::now(), None);
         user.arrived.clear();
+        user.sockets.clear();
+        user.has_heard = false;
         if ends {
             user.next = Turn::Ends;
             return;
@@ -533,8 +579,10 @@ impl Program for Users {
     }
 
     fn next(&mut self, session: u32, _: Duration) -> Next {
-        if !self.branches.is_empty() && self.branches.contains_key(&session) {
-            return Next::End;
+        if !self.branches.is_empty()
+            && let Some(branch) = self.branches.get(&session)
+        {
+            return if branch.is_open { Next::Await(None) } else { Next::End };
         }
         loop {
             if let Some(why) = self.script.aborted() {
@@ -567,6 +615,23 @@ impl Program for Users {
                     }
                     self.resume(session, Input::Woken);
                 }
+                Turn::Does(Output::Await(_)) if user.has_heard => {
+                    user.has_heard = false;
+                    self.resume(session, Input::Heard);
+                }
+                Turn::Does(Output::Say(id, said)) => {
+                    let Some(socket) = user.sockets.get(&id).copied() else {
+                        self.resume(session, Input::Woken);
+                        continue;
+                    };
+                    if let Said::Leave(_) = said {
+                        user.sockets.remove(&id);
+                        if let Some(branch) = self.branches.get_mut(&socket) {
+                            branch.is_open = false;
+                        }
+                    }
+                    return Next::Say(socket, said);
+                }
                 Turn::Does(Output::Await(time)) => match user.arrived.pop_front() {
                     Some((id, answer)) => self.resume(session, Input::Arrived(id, answer)),
                     None => {
@@ -576,17 +641,17 @@ impl Program for Users {
                 },
                 Turn::Does(Output::Begin(id, mut request)) => {
                     let sent = Sent::now(&request);
-                    let kind = user.kind;
+                    let (kind, is_socket) = (user.kind, request.websocket.is_some());
                     match self.placed(kind, &mut request) {
                         Ok(placed) => {
                             if let Some(Some(user)) = self.users.get_mut(session as usize) {
-                                user.begins = Some((id, sent));
+                                user.begins = Some((id, sent, is_socket));
                             }
                             return Next::Branch(placed);
                         }
                         Err(why) => {
                             if let Some(answer) = self.unplaced(why) {
-                                self.arrive(session, id, answer);
+                                self.arrive(session, (id, is_socket), answer);
                             }
                             self.resume(session, Input::Woken);
                         }
@@ -621,20 +686,31 @@ impl Program for Users {
 
     fn branched(&mut self, session: u32, branch: Option<u32>) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
-        let Some((id, sent)) = user.begins.take() else { return };
+        let Some((id, sent, is_socket)) = user.begins.take() else { return };
         match branch {
             Some(branch) => {
-                self.branches.insert(branch, Branch { session, id, sent: Some(sent) });
+                if is_socket {
+                    user.sockets.insert(id, branch);
+                }
+                let begun = Branch { session, id, sent: Some(sent), is_socket, is_open: false };
+                self.branches.insert(branch, begun);
             }
             None => {
                 let error = "too many requests are under way".to_owned();
-                self.arrive(session, id, Answer { error_code: 1000, error, ..Answer::default() });
+                self.arrive(
+                    session,
+                    (id, is_socket),
+                    Answer { error_code: 1000, error, ..Answer::default() },
+                );
             }
         }
     }
 
     fn answered(&mut self, session: u32, view: &AnswerView<'_>) -> AnswerCheck {
         let Some((sent, of)) = self.take_sent(session) else { return AnswerCheck::ByStatus };
+        if let Some(branch) = self.branches.get_mut(&session) {
+            branch.is_open = branch.is_socket && view.status() == SWITCHING;
+        }
         self.hand_over(session, of, sent.answer(view));
         sent.check(view.status())
     }
@@ -647,19 +723,24 @@ impl Program for Users {
     fn finishes(&self) -> bool {
         true
     }
+
+    fn heard(&mut self, branch: u32, heard: Heard<'_>) -> bool {
+        self.hear(branch, News::of(&heard))
+    }
 }
 
 impl Users {
     /// The request of a session that is over; whose it is and under which number, where it was sent beside others.
-    fn take_sent(&mut self, session: u32) -> Option<(Sent, Option<(u32, u64)>)> {
+    fn take_sent(&mut self, session: u32) -> Option<(Sent, Option<(u32, (u64, bool))>)> {
         if let Some(branch) = self.branches.get_mut(&session) {
-            return Some((branch.sent.take()?, Some((branch.session, branch.id))));
+            let of = (branch.session, (branch.id, branch.is_socket));
+            return Some((branch.sent.take()?, Some(of)));
         }
         let user = self.users.get_mut(session as usize)?.as_mut()?;
         Some((user.sent.take()?, None))
     }
 
-    fn hand_over(&mut self, session: u32, of: Option<(u32, u64)>, answer: Answer) {
+    fn hand_over(&mut self, session: u32, of: Option<(u32, (u64, bool))>, answer: Answer) {
         match of {
             Some((parent, id)) => self.arrive(parent, id, answer),
             None => self.resume(session, Input::Answer(answer)),

@@ -12,6 +12,7 @@ use url::Url;
 use crate::metrics::Metrics;
 use crate::program::label;
 use crate::script::Script;
+use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
 /// Most requests and pauses of a function in a rehearsal.
@@ -104,6 +105,18 @@ impl Rehearsal<'_> {
                     self.sent.note(self.script, &request, labels);
                     vu.resume(Input::Answer(answer()))
                 }
+                Output::Begin(id, request) if request.websocket.is_some() => {
+                    self.sent.note(&request, labels);
+                    let open = Answer { status: SWITCHING, head: "Upgrade: websocket".into(), ..answer() };
+                    let news = [
+                        News::Answer(open.into()),
+                        News::Text(BODY.into()),
+                        News::Closed(Some(1000), String::new()),
+                    ];
+                    news.into_iter().all(|news| vu.inbox.borrow_mut().push(id, news));
+                    vu.resume(Input::Woken)
+                }
+                Output::Say(..) => vu.resume(Input::Woken),
                 Output::Begin(id, request) => {
                     self.sent.note(self.script, &request, labels);
                     arrived.push_back(id);
@@ -156,7 +169,7 @@ impl Sent {
         if !self.origins.contains(&origin) && self.origins.len() < ORIGINS_MAX {
             self.origins.push(origin);
         }
-        let label = request.name.clone().unwrap_or_else(|| label(&request.method, url.path()));
+        let label = request.name.clone().unwrap_or_else(|| label(request.verb(), url.path()));
         if !labels.contains(&label) && labels.len() < LABELS_MAX {
             labels.push(label);
         }

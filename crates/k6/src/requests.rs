@@ -1,7 +1,7 @@
 //! Requests that JavaScript makes: sent one after another, or beside what else a user does.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ struct Made {
 pub(crate) struct Beside {
     last: Cell<u64>,
     made: RefCell<HashMap<u64, Made>>,
+    /// Answers that came while the script waited for something else.
+    aside: RefCell<VecDeque<(u64, Answer)>>,
 }
 
 impl Beside {
@@ -45,6 +47,20 @@ impl Beside {
     /// None is waited for any more.
     pub fn forget(&self) {
         self.made.borrow_mut().clear();
+        self.aside.borrow_mut().clear();
+    }
+
+    /// A number for what is sent beside others.
+    pub fn number(&self) -> u64 {
+        self.last.set(self.last.get() + 1);
+        self.last.get()
+    }
+
+    /// Keeps an answer until the script waits for such.
+    pub fn put_aside(&self, id: u64, answer: Answer) {
+        if self.made.borrow().contains_key(&id) {
+            self.aside.borrow_mut().push_back((id, answer));
+        }
     }
 }
 
@@ -53,6 +69,26 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("send", Func::from(send))?;
     natives.set("sendBeside", Func::from(send_beside))?;
     natives.set("awaitBeside", Func::from(await_beside))
+}
+
+/// The headers in lines such as `Name: value`.
+pub(crate) fn headers(head: &str) -> Vec<(String, String)> {
+    let pairs = head.lines().filter_map(|line| line.split_once(": "));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// A URL that begins with a slash, as one of the system.
+pub(crate) fn below(host: &Host, url: &str) -> Option<String> {
+    let base = host.script.base.get().filter(|_| url.starts_with('/'))?;
+    Some(format!("{base}{url}"))
+}
+
+/// The lines of an answer's head, apart from the cookies that it sets.
+pub(crate) fn without_cookies(head: &str) -> (String, String) {
+    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
+    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
+    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
+    (head.join("\n"), cookies.join("\n"))
 }
 
 /// What is sent, and what is measured of it. `extra`: time-out in ms (below 0 none), name, whether the body is of no
@@ -87,15 +123,9 @@ fn made(
     }
     request.body = bytes::optional(body)?;
     let sent_bytes = head.len() + request.body.as_ref().map_or(0, Vec::len);
-    request.headers = head
-        .lines()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    if request.url.starts_with('/')
-        && let Some(base) = host.script.base.get()
-    {
-        request.url = format!("{base}{}", request.url);
+    request.headers = headers(head);
+    if let Some(url) = below(host, &request.url) {
+        request.url = url;
     }
     let made = Made {
         method: request.method.clone(),
@@ -150,18 +180,26 @@ fn send_beside<'js>(
         ));
     }
     let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
-    let id = host.beside.last.get() + 1;
-    host.beside.last.set(id);
+    let id = host.beside.number();
     host.beside.made.borrow_mut().insert(id, made);
     host.wait(&ctx, Output::Begin(id, Box::new(request)))?;
     Ok(id)
+}
+
+/// Waits until something comes of what is under way beside, for so long at most.
+pub(crate) fn wait(ctx: &Ctx<'_>, host: &Host, at_most: Option<Duration>) -> Result<Input> {
+    let aside = host.beside.aside.borrow_mut().pop_front();
+    match aside {
+        Some((id, answer)) => Ok(Input::Arrived(id, answer)),
+        None => host.wait(ctx, Output::Await(at_most)),
+    }
 }
 
 /// Waits for the answer to any request that was sent beside others: its number, and the answer.
 fn await_beside(ctx: Ctx<'_>) -> Result<Array<'_>> {
     let host = host(&ctx)?;
     while host.beside.is_any() {
-        if let Input::Arrived(id, answer) = host.wait(&ctx, Output::Await(None))?
+        if let Input::Arrived(id, answer) = wait(&ctx, &host, None)?
             && let Some(raw) = arrived(&ctx, &host, id, answer)?
         {
             let both = Array::new(ctx.clone())?;
@@ -217,14 +255,6 @@ fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
         raw.set(10, cookies)?;
     }
     Ok(raw)
-}
-
-/// A head without its cookies; and those, one on each line.
-fn without_cookies(head: &str) -> (String, String) {
-    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
-    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
-    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
-    (head.join("\n"), cookies.join("\n"))
 }
 
 fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub(crate) struct Script {
     pub nowhere: AtomicU64,
     /// When the next request may leave, nanoseconds since it was read, where their rate is bounded.
     next_slot_ns: AtomicU64,
+    /// Whether it imports what opens WebSockets.
+    pub opens_websockets: AtomicBool,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -130,6 +132,7 @@ impl Script {
             dropped: AtomicU64::new(0),
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
+            opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
         }
     }

@@ -3,18 +3,21 @@
 //! What waits in k6 (a request, `sleep`) suspends the user's stack and gives its thread back to the driver. The driver
 //! resumes it with the answer.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use tidemark_drive::Said;
 
 use crate::host;
 use crate::metrics::Metrics;
 use crate::script::Script;
+use crate::sockets::Inbox;
 
 /// Stack of a user, bytes. Only what is touched takes memory.
 const STACK_BYTES: usize = 512 << 10;
@@ -32,6 +35,8 @@ pub(crate) enum Input {
     Answer(Answer),
     /// The answer to a request of this number, which it sent beside others.
     Arrived(u64, Answer),
+    /// Something has come over its WebSockets: the inbox has it.
+    Heard,
     /// Its sleep is over, or what it did at once is done.
     Woken,
     /// It ends, wherever it is.
@@ -74,7 +79,9 @@ pub(crate) enum Output {
     Send(Box<Request>),
     /// It sends a request beside what else it does, and goes on at once.
     Begin(u64, Box<Request>),
-    /// It waits for the answer to any of those, for so long at most.
+    /// It says something over a WebSocket that it has begun under this number.
+    Say(u64, Said),
+    /// It waits for the answer to any of those, or what comes over a WebSocket, for so long at most.
     Await(Option<Duration>),
     /// It sleeps.
     Sleep(Duration),
@@ -98,6 +105,15 @@ pub(crate) struct Request {
     pub discards_body: bool,
     /// Statuses that are good; none where every one below 400 is.
     pub expected: Option<Arc<[(u16, u16)]>>,
+    /// The subprotocols that it offers, where it asks for a WebSocket.
+    pub websocket: Option<Vec<String>>,
+}
+
+impl Request {
+    /// What its label begins with, unless the script names it.
+    pub fn verb(&self) -> &str {
+        if self.websocket.is_some() { "WS" } else { &self.method }
+    }
 }
 
 /// Parts of a request's time, ms, as k6 names them.
@@ -158,6 +174,8 @@ impl Way {
 /// A virtual user.
 pub(crate) struct Vu {
     stack: Coroutine<Input, Output, (), DefaultStack>,
+    /// What came over its WebSockets.
+    pub inbox: Rc<RefCell<Inbox>>,
 }
 
 impl fmt::Debug for Vu {
@@ -175,13 +193,15 @@ impl Vu {
         let stack =
             DefaultStack::new(STACK_BYTES).map_err(|error| format!("no stack for a user: {error}"))?;
         let (script, metrics) = (Arc::clone(script), Arc::clone(metrics));
+        let inbox: Rc<RefCell<Inbox>> = Rc::default();
+        let seen = Rc::clone(&inbox);
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Input, Output>, _| {
             let way = Way(ptr::from_ref(yielder));
-            if let Err(words) = host::live(&script, number, &metrics, &way) {
+            if let Err(words) = host::live(&script, (number, &seen), &metrics, &way) {
                 way.suspend(Output::Threw(words));
             }
         });
-        let mut vu = Vu { stack: coroutine };
+        let mut vu = Vu { stack: coroutine, inbox };
         match vu.resume(Input::Woken) {
             Output::Threw(words) => Err(words),
             _ => Ok(vu),

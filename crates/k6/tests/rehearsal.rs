@@ -81,6 +81,33 @@ fn what_is_sent_at_once_is_known_too() {
 }
 
 #[test]
+fn websockets_are_rehearsed() {
+    let (_, sent) = read(
+        r"
+        import ws from 'k6/ws';
+        import http from 'k6/http';
+        import { WebSocket } from 'k6/websockets';
+        export default function () {
+            const res = ws.connect('ws://127.0.0.1:1/rooms/17', {}, (socket) => {
+                socket.on('open', () => socket.setInterval(() => socket.send('x'), 1000));
+                socket.on('message', (text) => http.get(`http://127.0.0.1:2/${JSON.parse(text).id}`));
+                socket.setTimeout(() => socket.close(), 60000);
+            });
+            if (res.status !== 101) throw new Error('no WebSocket');
+            const socket = new WebSocket('wss://127.0.0.1:3/feed', null, { tags: { name: 'feed' } });
+            socket.onopen = () => setInterval(() => {}, 1000);
+            socket.onclose = () => http.get('http://127.0.0.1:2/closed');
+            socket.addEventListener('message', () => http.get('http://127.0.0.1:2/heard'));
+        }",
+    )
+    .unwrap();
+    assert_eq!(sent.threw, None);
+    assert_eq!(sent.origins, ["http://127.0.0.1:1", "http://127.0.0.1:2", "https://127.0.0.1:3"]);
+    let labels = ["WS /rooms/{}", "GET /{}", "feed", "GET /heard", "GET /closed"].map(str::to_owned).to_vec();
+    assert_eq!(sent.labels, [("default".to_owned(), labels)]);
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     for (text, words) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2"),

@@ -85,6 +85,12 @@ counters! {
     /// Messages that came over WebSockets and that no step took.
     UnexpectedMessages = "unexpected_messages",
         note "messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
+    /// Messages that scripts sent over WebSockets.
+    MessagesSaid = "messages_said",
+        note "messages were sent over WebSockets of the script, over the whole run; no table has them";
+    /// Messages that came over WebSockets of scripts.
+    MessagesHeard = "messages_heard",
+        note "messages came over WebSockets of the script, over the whole run; no table has them";
     /// Event streams that began.
     EventStreams = "event_streams";
     /// Events that came over them.

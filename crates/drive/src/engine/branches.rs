@@ -188,6 +188,7 @@ impl Thread<'_> {
 
     /// A session waits for what comes of its branches, and for so long at most.
     pub fn await_branches(&mut self, s: usize, time: Option<Duration>) -> Asked {
+        let has_websocket = self.held_websocket(s).is_some();
         let session = &mut self.flow.sessions[s];
         let due_ns = session.due_ns;
         let branching = session.branching_or_new();
@@ -197,7 +198,8 @@ impl Thread<'_> {
         }
         branching.until_ns = time.map_or(NEVER, |time| due_ns.saturating_add(nanoseconds(time)));
         let until_ns = branching.until_ns;
-        if until_ns == NEVER && branching.branches.is_empty() {
+        let is_alone = until_ns == NEVER && branching.branches.is_empty();
+        if is_alone && !has_websocket {
             return self.cannot_go_on("a program waits for a branch, and has none under way".into());
         }
         session.state = SessionState::Awaiting;

@@ -278,7 +278,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (allotments, threads) = (allotments.clone(), options.threads);
         let programs = options.programs.clone();
         let codes = options.codes.clone().filter(|_| plan.sessions.iter().any(codes::has_code));
-        let may_bind = programs::may_bind(&plan.sessions, &options.targets);
+        let opens_websockets = options.open_websockets();
+        let may_bind = programs::may_bind(&plan.sessions, &options);
         let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
@@ -327,6 +328,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
                 witness,
+                opens_websockets,
                 program: programs.map(|programs| programs.make(index)),
                 code: codes.map(|codes| codes.make(index)),
                 bounds: bounds(&plan, index, threads),
@@ -390,8 +392,8 @@ fn one_session(
     begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
-    let connections = if has_branches(kind) { CONNECTIONS_ONCE } else { 1 };
-    let places = few(&plans, &options.targets, connections);
+    let connections = if programs::has_program(kind) { CONNECTIONS_ONCE } else { 1 };
+    let places = few(&plans, options, connections);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let wakers = Arc::from([poller.waker()]);
@@ -453,8 +455,7 @@ fn once<'a>(
             secrets: SecretVariables::of(plan, kinds),
             labels: plan.labels.len(),
             keeps_answers: codes::keeps_answers(kinds),
-            binds: prepared.iter().any(|request| request.is_of_binding)
-                || programs::may_bind(kinds, &options.targets),
+            binds: prepared.iter().any(|request| request.is_of_binding) || programs::may_bind(kinds, options),
             open: vec![0; places.len()],
             ..Flow::default()
         },
@@ -468,6 +469,7 @@ fn once<'a>(
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         witness: None,
+        opens_websockets: options.open_websockets(),
         program: options.programs.as_ref().map(|programs| programs.make(number.into())),
         code: options.codes.as_ref().filter(|_| codes::has_code(kind)).map(|codes| codes.make(number.into())),
         bounds: bounds(plan, 0, 1),

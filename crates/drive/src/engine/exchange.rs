@@ -784,6 +784,8 @@ impl Thread<'_> {
             (_, None) if connection.state == ConnectionState::Connecting => {
                 self.not_made(c, &Failure::ClosedBefore, now_ns);
             }
+            (Event::Heard, Some(s)) => self.hear(s, c, now_ns),
+            (Event::Left, Some(s)) => self.has_left(s, c, now_ns),
             (Event::Lost, Some(s)) => self.lose(s, c, now_ns),
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
             _ => self.close(c),

@@ -181,6 +181,9 @@ impl Thread<'_> {
                 };
                 let whole = (answer, Some(whole));
                 judged = program::judge(&mut **program, s, whole, scratch).unwrap_or(judged);
+                if session.asks_websocket() && !is_bound && judged.is_ok() {
+                    judged = Err(Flaw::Status);
+                }
             }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
@@ -362,6 +365,13 @@ impl Thread<'_> {
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
         let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
         let Some((request, failure)) = lost else { return };
+        self.count_loss(s, request, &failure, now_ns);
+        self.flow.sessions[s].has_lost = true;
+        self.close(c);
+    }
+
+    /// What a request began is lost: a failure at this time, as a request by itself.
+    pub fn count_loss(&mut self, s: usize, request: usize, failure: &Failure, now_ns: u64) {
         self.cut(now_ns);
         let (label, outcome) = (self.prepared[request].label, failure.outcome());
         self.recorder.offered(label, now_ns);
@@ -377,8 +387,6 @@ impl Thread<'_> {
         if let Some(groups) = self.flow.sessions[s].groups() {
             groups.ended(outcome, &times);
         }
-        self.flow.sessions[s].has_lost = true;
-        self.close(c);
     }
 
     /// The group that a session began last is over.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Op, SessionKind};
 
+use crate::DriveOptions;
 use crate::clock::nanoseconds;
 use crate::engine::exchange::Placed;
 use crate::engine::thread::Thread;
@@ -19,10 +20,10 @@ pub(crate) fn has_program(kind: &SessionKind) -> bool {
     kind.ops.iter().any(|op| matches!(op, Op::Program))
 }
 
-/// Whether a program may bind a connection to a session, by a stream that it leaves open.
-pub(crate) fn may_bind(kinds: &[SessionKind], targets: &[Target]) -> bool {
+/// Whether a program may bind a connection to a session, by a stream that it leaves open or a WebSocket.
+pub(crate) fn may_bind(kinds: &[SessionKind], options: &DriveOptions) -> bool {
     let is_http_2 = |target: &Target| matches!(target.protocol, Protocol::Http2(_));
-    kinds.iter().any(has_program) && targets.iter().any(is_http_2)
+    kinds.iter().any(has_program) && (options.open_websockets() || options.targets.iter().any(is_http_2))
 }
 
 /// Whether the programs of these kinds can be carried out.
@@ -43,6 +44,8 @@ pub(crate) fn check<'k>(
         "the plan has too many requests and labels"
     } else if plan.has_websockets() || plan.has_event_streams() || !targets.iter().all(is_http) {
         "programs speak HTTP, without steps over WebSockets or event streams beside them"
+    } else if plan.limits.pipeline > 1 && programs.is_some_and(Programs::open_websockets) {
+        "a WebSocket has a connection of its own, and requests are pipelined; leave `pipeline` out"
     } else {
         return Ok(());
     };
@@ -93,6 +96,10 @@ impl Thread<'_> {
             Next::Rest(time) => Asked::Rest(nanoseconds(time) / 1_000),
             Next::Branch(request) => {
                 self.branch(s, request, now_ns);
+                Asked::Goes
+            }
+            Next::Say(branch, said) => {
+                self.say(s, branch, &said);
                 Asked::Goes
             }
             Next::Await(time) => self.await_branches(s, time),

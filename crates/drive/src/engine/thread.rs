@@ -157,6 +157,8 @@ pub(crate) struct Thread<'a> {
     pub program: Option<Box<dyn Program>>,
     /// What runs the code of sessions ([`Op::Code`](tidemark_scenario::plan::Op::Code)).
     pub code: Option<Box<dyn Code>>,
+    /// Whether it may ask for WebSockets.
+    pub opens_websockets: bool,
     pub flow: Flow,
 }
 
@@ -482,6 +484,7 @@ impl Thread<'_> {
                 self.give_up_missed(origin, begun_due_ns);
             }
         }
+        self.part_from_all();
         debug_assert_eq!(self.recorder.outstanding(), 0, "every request that was due has an end");
     }
 

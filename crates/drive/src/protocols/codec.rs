@@ -224,6 +224,25 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         (self.io.received(), &mut self.connections[c].codec)
     }
 
+    /// Writes what a program has made, also where that asks for a WebSocket.
+    pub fn write_any_made(
+        &mut self,
+        c: usize,
+        outgoing: &Outgoing,
+        cookies: (&Jar, i64),
+    ) -> Result<(), Failure> {
+        let Some(frame) = self.requests.last() else { return Ok(()) };
+        let Outgoing::Request(request @ ProgramRequest { stays_open: false, .. }) = outgoing else {
+            return Err(Failure::Unsendable("a stream that stays open needs HTTP/2".into()));
+        };
+        let (connection, out) = (&mut self.connections[c], self.io.output(c));
+        let begin = out.len();
+        connection.codec.write_made(frame, request, cookies, out)?;
+        (connection.has_upload, connection.is_begun) = (false, false);
+        keep(&mut self.written, &out[begin..]);
+        Ok(())
+    }
+
     /// What something that happened on a socket means; nothing yet where an answer is not whole by it.
     pub fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
         let is_awaited = self.connections[c].is_awaited;
@@ -350,16 +369,12 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     }
 
     fn write_made(&mut self, c: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Failure> {
-        let Some(frame) = self.requests.last() else { return Ok(()) };
-        let Outgoing::Request(request @ ProgramRequest { stays_open: false, .. }) = outgoing else {
-            return Err(Failure::Unsendable("a stream that stays open needs HTTP/2".into()));
-        };
-        let (connection, out) = (&mut self.connections[c], self.io.output(c));
-        let begin = out.len();
-        connection.codec.write_made(frame, request, (jar, now_s), out)?;
-        (connection.has_upload, connection.is_begun) = (false, false);
-        keep(&mut self.written, &out[begin..]);
-        Ok(())
+        match outgoing {
+            Outgoing::Request(ProgramRequest { websocket: Some(_), .. }) => {
+                Err(Failure::Unsendable("this program may ask for no WebSocket".into()))
+            }
+            _ => self.write_any_made(c, outgoing, (jar, now_s)),
+        }
     }
 
     fn send(&mut self, c: usize) -> io::Result<Sent> {

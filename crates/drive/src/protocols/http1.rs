@@ -54,7 +54,7 @@ impl Client for Http1 {
         let requests = requests.chain([Some(Request::frame(&setup))]).collect();
         // The connections of sessions with WebSockets or event streams are not pipelined: a scenario that wants both is
         // refused.
-        let (sockets, streams) = (setup.plan.has_websockets(), setup.plan.has_event_streams());
+        let (sockets, streams) = (setup.has_websockets(), setup.plan.has_event_streams());
         if setup.depth > 1 || !(sockets || streams) {
             return byte_transport::<I, Answers>(io, &setup, requests);
         }

@@ -54,8 +54,7 @@ impl Target {
 
     /// What carries a thread's requests over its sockets, secured where that is wanted.
     pub(crate) fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
-        let needs_tunnel =
-            self.tls.is_some() || self.protocol != Protocol::Http1 || setup.plan.has_websockets();
+        let needs_tunnel = self.tls.is_some() || self.protocol != Protocol::Http1 || setup.has_websockets();
         match (&self.proxy, &self.tls) {
             (Some(proxy), _) if needs_tunnel => self.through(proxy, io, setup),
             (_, None) => self.protocol.transport(io, setup),

@@ -13,12 +13,13 @@ use crate::io::shared::SharedIo;
 use crate::io::{BoxedIo, Io};
 use crate::protocols::target::Target;
 use crate::protocols::transport::{
-    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport,
+    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Spoken, Transport,
 };
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
 use crate::session::program::Outgoing;
+use crate::session::sockets::{Heard, Said};
 
 /// What one of several targets is given of a thread.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub(crate) struct Place<'a> {
     pub depth: usize,
     /// Connections; the loop sees one for each of their requests at once.
     pub connections: usize,
+    /// Whether programs may ask for WebSockets.
+    pub opens_websockets: bool,
 }
 
 /// A plan's requests that go to one target, and what transports look at beside them.
@@ -85,6 +88,7 @@ impl<I: Io + 'static> Targets<I> {
                 origin: place.target.origin(),
                 sockets: place.sockets,
                 depth: place.depth,
+                opens_websockets: place.opens_websockets,
                 random: &mut *random,
             };
             let all = plan.requests.iter().enumerate();
@@ -327,6 +331,24 @@ impl<I: Io + 'static> Conversations for Targets<I> {
     fn decline(&mut self, connection: usize) -> bool {
         let (transport, own) = self.at_mut(connection);
         transport.conversations_mut().is_some_and(|conversations| conversations.decline(own))
+    }
+
+    fn news(&self, connection: usize) -> Option<Heard<'_>> {
+        let (index, own) = self.find(connection);
+        self.members[index].transport.conversations()?.news(own)
+    }
+
+    fn breaks(&self, connection: usize) -> Option<Failure> {
+        let (index, own) = self.find(connection);
+        self.members[index].transport.conversations()?.breaks(own)
+    }
+
+    fn say(&mut self, connection: usize, said: &Said) -> io::Result<Spoken> {
+        let (index, own) = self.find(connection);
+        match self.members[index].transport.conversations_mut() {
+            Some(conversations) => conversations.say(own, said),
+            None => Err(io::Error::other("there is no WebSocket")),
+        }
     }
 
     fn instead(&self, connection: usize) -> Option<String> {

@@ -19,6 +19,7 @@ use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
 use crate::session::program::Outgoing;
+use crate::session::sockets::{Heard, Said};
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -48,6 +49,10 @@ pub(crate) enum Event {
     Unsent(io::Error),
     /// It could not be made, or broke.
     Failed(io::Error),
+    /// Something came over a program's WebSocket, or it is over: [`Conversations::news`] has it.
+    Heard,
+    /// What a program left is sent whole: the connection is of no more use.
+    Left,
     /// What it is bound to broke off while no request was under way; [`Conversations::lost`] says more.
     Lost,
 }
@@ -61,6 +66,17 @@ pub(crate) enum Sent {
     Offered,
     /// All of it is sent, which nothing answers.
     Whole,
+}
+
+/// What became of what a program says over its WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// It is sent, now or as soon as there is room.
+    Said,
+    /// It is not, as the program had closed before.
+    Unsaid,
+    /// It is sent, and the program has left by it.
+    Left,
 }
 
 /// Why a request cannot go over the connection that its session holds.
@@ -285,6 +301,18 @@ pub(crate) trait Conversations {
     fn instead(&self, _connection: usize) -> Option<String> {
         None
     }
+    /// What came last over a program's WebSocket.
+    fn news(&self, _connection: usize) -> Option<Heard<'_>> {
+        None
+    }
+    /// Why that is a failure, if it is.
+    fn breaks(&self, _connection: usize) -> Option<Failure> {
+        None
+    }
+    /// Says something over a program's WebSocket. An error means that it is of no more use.
+    fn say(&mut self, _connection: usize, _said: &Said) -> io::Result<Spoken> {
+        Err(io::Error::other("there is no WebSocket"))
+    }
     /// How much came so far that is a sign of life though it answers no request.
     fn heard(&self) -> u64 {
         0
@@ -355,6 +383,15 @@ pub(crate) struct Setup<'a> {
     pub sockets: usize,
     /// Requests at once on each.
     pub depth: usize,
+    /// Whether programs may ask for WebSockets.
+    pub opens_websockets: bool,
     /// The thread's random numbers.
     pub random: &'a mut fastrand::Rng,
+}
+
+impl Setup<'_> {
+    /// Whether connections may become WebSockets.
+    pub fn has_websockets(&self) -> bool {
+        self.opens_websockets || self.plan.has_websockets()
+    }
 }

@@ -14,9 +14,14 @@ use tidemark_record::{Outcome, RequestParts};
 use tidemark_wire::http1::is_token;
 
 use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
+use crate::session::sockets::{Heard, Said};
 
 /// Headers that the driver writes itself, or that say how a body is sent.
 const OWN_HEADERS: [&str; 4] = ["content-length", "transfer-encoding", "connection", "upgrade"];
+
+/// Headers of a handshake that the driver writes itself.
+const HANDSHAKE_HEADERS: [&str; 4] =
+    ["sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions"];
 
 /// Decides what the sessions of one thread do. Session numbers are reused: `begin` says that a new session has one.
 pub trait Program {
@@ -38,6 +43,11 @@ pub trait Program {
     /// [`MOST_BRANCHES_OF_THREAD`](crate::MOST_BRANCHES_OF_THREAD) of all), and the request is counted as dropped.
     fn branched(&mut self, session: u32, branch: Option<u32>) {
         let _ = (session, branch);
+    }
+    /// Something came over a branch's WebSocket. False: the program takes no more, and it breaks off.
+    fn heard(&mut self, branch: u32, heard: Heard<'_>) -> bool {
+        let _ = (branch, heard);
+        true
     }
 }
 
@@ -62,6 +72,8 @@ pub enum Next {
     /// It waits until something has come of one of its branches since it last waited (an answer, a failure, its end), or
     /// for so long; from when it was due.
     Await(Option<Duration>),
+    /// One of its branches says something over the WebSocket that it holds, at once; nothing where it holds none.
+    Say(u32, Said),
     /// It leaves the program, and goes on with the plan's next operation.
     End,
     /// Nothing more begins on this thread; what is under way is waited for.
@@ -94,6 +106,9 @@ pub struct ProgramRequest {
     pub without_cookies: bool,
     /// Whether the program looks at nothing of the answer but its status.
     pub status_only: bool,
+    /// The subprotocols that it offers, where it asks for a WebSocket. That needs a branch, HTTP/1.1, `GET`, and
+    /// [`Programs::opening_websockets`].
+    pub websocket: Option<Vec<String>>,
     /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
     /// answer that the program takes.
     pub stays_open: bool,
@@ -138,6 +153,18 @@ impl ProgramRequest {
             let is_own = OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
             is_own || !is_token(name.as_bytes()) || !is_value(value)
         };
+        if let Some(protocols) = &self.websocket {
+            let is_plain = self.method == "GET" && self.body.is_none();
+            let is_own = |(name, _): &(String, String)| {
+                HANDSHAKE_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own))
+            };
+            if !is_plain
+                || self.headers.iter().any(is_own)
+                || !protocols.iter().all(|one| is_token(one.as_bytes()))
+            {
+                return Some("a program's WebSocket cannot be asked for: it needs GET, no body, and subprotocols that are tokens".into());
+            }
+        }
         let (name, value) = self.headers.iter().find(is_wrong)?;
         Some(format!("a program's request cannot be sent: it has the header {name:?}: {value:?}"))
     }
@@ -227,7 +254,10 @@ impl AnswerView<'_> {
 
 /// Makes the program of each thread.
 #[derive(Clone)]
-pub struct Programs(Arc<dyn Fn(usize) -> Box<dyn Program> + Send + Sync>);
+pub struct Programs {
+    make: Arc<dyn Fn(usize) -> Box<dyn Program> + Send + Sync>,
+    open_websockets: bool,
+}
 
 impl fmt::Debug for Programs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,12 +268,23 @@ impl fmt::Debug for Programs {
 impl Programs {
     /// By a function that is called with a thread's number, on that thread.
     pub fn new(make: impl Fn(usize) -> Box<dyn Program> + Send + Sync + 'static) -> Programs {
-        Programs(Arc::new(make))
+        Programs { make: Arc::new(make), open_websockets: false }
+    }
+
+    /// They may ask for WebSockets.
+    #[must_use]
+    pub fn opening_websockets(self) -> Programs {
+        Programs { open_websockets: true, ..self }
+    }
+
+    /// Whether they may.
+    pub(crate) fn open_websockets(&self) -> bool {
+        self.open_websockets
     }
 
     /// The program of a thread.
     pub(crate) fn make(&self, thread: usize) -> Box<dyn Program> {
-        (self.0)(thread)
+        (self.make)(thread)
     }
 }
 

@@ -63,6 +63,8 @@ const asCookie = (value) => {
 
 // ---- answers
 
+[host.asCookie, host.headersOf] = [asCookie, headersOf];
+
 const REASONS = {
   200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found",
   303: "See Other", 304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",

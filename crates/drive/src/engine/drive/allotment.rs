@@ -29,6 +29,7 @@ pub(super) struct Allotment {
     target: Target,
     plan: Arc<Plan>,
     depth: usize,
+    opens_websockets: bool,
     /// Connections, by thread.
     pub shares: Vec<usize>,
     /// Addresses that they are made from.
@@ -52,7 +53,8 @@ impl Allotment {
         let connections = self.shares[thread];
         // Of several servers, each has room for its own; not all of them may be in use.
         let sockets = self.target.protocol.shards().map_or(connections, |s| s.room() * s.each(connections));
-        Place { target: &self.target, plan: &self.plan, sockets, depth: self.depth, connections }
+        let (depth, opens_websockets) = (self.depth, self.opens_websockets);
+        Place { target: &self.target, plan: &self.plan, sockets, depth, connections, opens_websockets }
     }
 }
 
@@ -96,6 +98,7 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
                 _ => Arc::new(plan_of(plan, index)),
             },
             depth,
+            opens_websockets: options.open_websockets(),
             shares,
             sources: room.sources,
             capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
@@ -117,14 +120,15 @@ pub(super) fn plans<'p>(plan: &'p Plan, targets: &[Target]) -> Vec<Cow<'p, Plan>
 /// So many connections to each, for a single session.
 pub(super) fn few<'a>(
     plans: &'a [Cow<'_, Plan>],
-    targets: &'a [Target],
+    options: &'a DriveOptions,
     connections: usize,
 ) -> Vec<Place<'a>> {
+    let opens_websockets = options.open_websockets();
     let place = |(plan, target): (&'a Cow<'_, Plan>, &'a Target)| {
         let sockets = target.protocol.shards().map_or(connections, Shards::room);
-        Place { target, plan, sockets, depth: 1, connections }
+        Place { target, plan, sockets, depth: 1, connections, opens_websockets }
     };
-    plans.iter().zip(targets).map(place).collect()
+    plans.iter().zip(&options.targets).map(place).collect()
 }
 
 /// Dials each target for its sockets.
@@ -154,7 +158,8 @@ pub(super) fn transport<I: Io + 'static>(
     match places {
         [only] => {
             let origin = only.target.origin();
-            let setup = Setup { plan, origin, sockets: only.sockets, depth: only.depth, random };
+            let Place { sockets, depth, opens_websockets, .. } = *only;
+            let setup = Setup { plan, origin, sockets, depth, opens_websockets, random };
             only.target.transport(io, setup)
         }
         _ => Box::new(Targets::new(io, plan, places, random)),

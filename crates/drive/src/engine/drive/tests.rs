@@ -101,7 +101,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     let io = Poller::new(options.io, 1).unwrap().into_io(Dialer::new(&address, 1), 1, false).unwrap();
     let late = Late { inner: io, has_sent: false, held_up };
     let plans = plans(&plan, &options.targets);
-    let places = few(&plans, &options.targets, 1);
+    let places = few(&plans, &options, 1);
     let thread = once(&plan, &plan.sessions[0], &shared, &options, &places, ONCE_THREAD, late).unwrap();
     let (_, recorder) = thread.run();
     recorder.first_failure().cloned()

@@ -198,7 +198,14 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
     let mut random = fastrand::Rng::with_seed(1);
     let clock = Clock::new(Instant::now(), SystemTime::now());
     let (window, _) = span(&plan.load, 0);
-    let setup = Setup { plan: &plan, origin: target.origin(), sockets: 200, depth: 1, random: &mut random };
+    let setup = Setup {
+        plan: &plan,
+        origin: target.origin(),
+        sockets: 200,
+        depth: 1,
+        opens_websockets: false,
+        random: &mut random,
+    };
     let transport = target.transport(io, setup);
     let (sink, intervals) = sync_channel(16);
     let (_back, returned) = sync_channel(16);
@@ -223,6 +230,7 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
         witness: None,
+        opens_websockets: false,
         program: None,
         code: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },

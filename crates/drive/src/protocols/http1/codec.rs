@@ -23,6 +23,8 @@ use crate::session::program::ProgramRequest;
 
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
+/// What asks for a connection's end behind the answer.
+const CLOSES: &str = "Connection: close\r\n";
 /// The status by which a server goes over to another protocol.
 const SWITCHING: u16 = 101;
 
@@ -37,6 +39,8 @@ pub(super) struct Answers {
     /// Path and query of the request, where they are of interest later.
     asked: Vec<u8>,
     asks_upgrade: bool,
+    /// Whether a program has made the request.
+    is_of_program: bool,
     /// The key of the WebSocket that was asked for, and the subprotocols that were offered.
     handshake: Option<(Key, Rc<[String]>)>,
     /// The answer's head is all that is awaited; its body goes on.
@@ -58,6 +62,7 @@ impl Codec for Answers {
             body_bytes,
             asked: Vec::new(),
             asks_upgrade: false,
+            is_of_program: false,
             handshake: None,
             is_streamed: false,
             upload: None,
@@ -81,6 +86,7 @@ impl Codec for Answers {
             self.asked.extend_from_slice(&out[target(out, begin, request.server_bytes)]);
         }
         self.handshake = key.zip(request.protocols.clone());
+        self.is_of_program = false;
         self.asks_upgrade = request.asks_upgrade;
         self.is_streamed = request.body_use == BodyUse::Streamed;
         self.is_kept = request.body_use == BodyUse::Kept;
@@ -102,13 +108,14 @@ impl Codec for Answers {
     ) -> Result<(), Failure> {
         let Some(frame) = frame else { return Ok(()) };
         let begin = out.len();
+        let key = request.websocket.as_ref().map(|_| handshake::key(fastrand::u128(..).to_ne_bytes()));
         let is_head = match &request.written {
             Some(written) => {
                 out.extend_from_slice(written);
                 written.starts_with(b"HEAD ")
             }
             None => {
-                frame.write_made(request, cookies, out);
+                frame.write_made(request, key.as_ref(), cookies, out);
                 request.method == "HEAD"
             }
         };
@@ -116,7 +123,9 @@ impl Codec for Answers {
         self.asked.clear();
         self.asked.extend_from_slice(&out[target(out, begin, server_bytes)]);
         let is_kept = !request.status_only;
-        (self.handshake, self.asks_upgrade, self.is_streamed, self.is_kept) = (None, false, false, is_kept);
+        self.handshake = key.zip(request.websocket.as_deref().map(Rc::from));
+        (self.asks_upgrade, self.is_streamed, self.is_kept) = (key.is_some(), false, is_kept);
+        self.is_of_program = true;
         self.content.forget();
         self.decoder.start(is_head, is_kept);
         Ok(())
@@ -195,6 +204,11 @@ impl Answers {
     /// A body that goes on.
     pub fn streamed(&mut self) -> &mut ResponseDecoder {
         &mut self.decoder
+    }
+
+    /// Whether a program has made the request.
+    pub fn is_of_program(&self) -> bool {
+        self.is_of_program
     }
 
     /// Whether the connection is a WebSocket from this answer on, or why it is none, where the request asked for one.
@@ -372,7 +386,7 @@ impl Request {
         // Where connections are not kept, a WebSocket's and a stream's are all the same.
         let is_streamed = body_use == BodyUse::Streamed;
         let is_kept = setup.plan.limits.keep_alive || protocols.is_some() || is_streamed;
-        let close = if is_kept { "" } else { "Connection: close\r\n" };
+        let close = if is_kept { "" } else { CLOSES };
         let own = format!("Host: {authority}\r\n{}{close}", proxy.map_or_else(String::new, Proxy::head));
         let location = Location::of(request, setup.origin, &server);
         let head = match location {
@@ -414,11 +428,19 @@ impl Request {
     }
 
     /// Appends a request that a program has made, as the [frame](Request::frame) has it.
-    fn write_made(&self, request: &ProgramRequest, (jar, now_s): (&Jar, i64), out: &mut Vec<u8>) {
+    fn write_made(
+        &self,
+        request: &ProgramRequest,
+        key: Option<&Key>,
+        (jar, now_s): (&Jar, i64),
+        out: &mut Vec<u8>,
+    ) {
         let begin = out.len();
         let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
         [&request.method, " ", &self.below, &request.path].into_iter().for_each(&mut put);
         let head = self.head.as_literal().unwrap_or_default();
+        // a WebSocket's connection is kept in any case
+        let head = key.and_then(|_| head.strip_suffix(CLOSES.as_bytes())).unwrap_or(head);
         // the host that the program names stands in place of the server's, which is the first line
         let own_host = request.header("host").and(memchr::memmem::find(head, b"\r\nHost: "));
         match own_host.and_then(|at| Some((at + 2, memchr::memmem::find(&head[at + 2..], b"\r\n")? + 2))) {
@@ -434,6 +456,14 @@ impl Request {
         if !jar.is_empty() && !request.without_cookies && request.header("cookie").is_none() {
             let target = target(out, begin, self.server_bytes);
             append_cookies(out, target, jar, now_s);
+        }
+        if let (Some(key), Some(protocols)) = (key, &request.websocket) {
+            handshake::write_upgrade_headers(out, key);
+            if !protocols.is_empty() {
+                out.extend_from_slice(
+                    format!("Sec-WebSocket-Protocol: {}\r\n", protocols.join(", ")).as_bytes(),
+                );
+            }
         }
         match &request.body {
             None if BODY_METHODS.contains(&request.method.as_str()) => append_body(out, b""),
@@ -542,7 +572,8 @@ mod tests {
         let mut plan = crate::testing::plan(Vec::new());
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
-        let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, random: &mut random };
+        let setup =
+            Setup { plan: &plan, origin, sockets: 1, depth: 1, opens_websockets: false, random: &mut random };
         let request = Some(Request::new(request, (BodyUse::Counted, false), protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
@@ -596,7 +627,14 @@ mod tests {
                 get.target = Template::literal("http://h:80/v1/a/b?c=d");
             }
             get.form = form;
-            let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, random: &mut random };
+            let setup = Setup {
+                plan: &plan,
+                origin,
+                sockets: 1,
+                depth: 1,
+                opens_websockets: false,
+                random: &mut random,
+            };
             let request = Some(Request::new(&get, (BodyUse::Counted, true), None, &setup));
             let mut cx = Context { slots: &[], shared: &shared, random: &mut others, epoch_ms: 0 };
             let (mut out, mut answers) = (b"before ".to_vec(), Answers::new(1_000));

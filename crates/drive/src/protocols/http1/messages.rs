@@ -9,21 +9,26 @@ use std::time::{Duration, Instant};
 use tidemark_record::Outcome;
 use tidemark_scenario::Context;
 use tidemark_scenario::plan::{RequestKind, WebSocketStep};
-use tidemark_wire::websocket::{Event as Frame, NORMAL, write_close};
+use tidemark_wire::websocket::{Event as Frame, GOING_AWAY, NORMAL, write_close};
 
 use super::codec::Answers;
-use super::websocket::{Awaiting, WebSocket};
+use super::websocket::{Awaiting, News, OfProgram, WebSocket};
 use crate::io::{self as back_end, Io};
 use crate::protocols::codec::ByteTransport;
 use crate::protocols::transport::{
-    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport,
+    Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Spoken, Transport,
 };
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
+use crate::session::program::Outgoing;
+use crate::session::sockets::{Heard, Said};
 
 /// While frames wait for the connection to have sent what is before them, it is looked at this often.
 const SENDING_LOOK: Duration = Duration::from_micros(100);
+
+/// What a WebSocket is told that ended so.
+const NO_CLOSE: &str = "the connection was closed without a close of the WebSocket";
 
 /// Carries requests of HTTP/1.1, and messages over the connections that these turned into WebSockets.
 pub(super) struct Messages<I> {
@@ -41,6 +46,8 @@ pub(super) struct Messages<I> {
     /// Connections whose step is under way though their WebSocket is there no more.
     over: Vec<usize>,
     unclaimed: u64,
+    /// What programs heard.
+    heard: u64,
     message_bytes: usize,
     payload: Vec<u8>,
     random: fastrand::Rng,
@@ -62,6 +69,7 @@ impl<I: Io + 'static> Messages<I> {
             over: Vec::new(),
             closed: None,
             unclaimed: 0,
+            heard: 0,
             message_bytes: setup.plan.limits.body_bytes,
             payload: Vec::new(),
             random: setup.random.fork(),
@@ -78,17 +86,26 @@ impl<I: Io + 'static> Messages<I> {
 
     /// What something that happened on a socket means.
     fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
+        if self.is_of_program(c) {
+            return match event {
+                back_end::Event::Opened | back_end::Event::Taken => None,
+                back_end::Event::Received { .. } => self.hear(c, 0),
+                back_end::Event::Ended => self.tell(c, News::Ended),
+                back_end::Event::Unsent(error) | back_end::Event::Failed(error) => {
+                    self.tell_broken(c, &error)
+                }
+            };
+        }
         if self.is_bound(c) {
             return match event {
                 back_end::Event::Opened | back_end::Event::Taken => None,
                 back_end::Event::Received { .. } => self.read(c, 0),
                 back_end::Event::Ended => {
-                    let words = "the connection was closed without a close of the WebSocket";
                     if self.is_idle(c) {
-                        self.go(c, words.to_owned());
+                        self.go(c, NO_CLOSE.to_owned());
                         return None;
                     }
-                    Some(Event::Wrong(Failure::Other(Outcome::Reset, words.into())))
+                    Some(Event::Wrong(Failure::Other(Outcome::Reset, NO_CLOSE.into())))
                 }
                 back_end::Event::Unsent(error) | back_end::Event::Failed(error) if self.is_idle(c) => {
                     self.go(c, format!("the connection of the WebSocket broke: {error}"));
@@ -103,12 +120,23 @@ impl<I: Io + 'static> Messages<I> {
         }
         match self.http.codec(c).upgraded() {
             None => Some(event),
+            // a program looks at the answer itself
+            Some(Err(failure))
+                if failure.outcome() == Outcome::Status && self.http.codec(c).is_of_program() =>
+            {
+                Some(event)
+            }
             Some(Err(failure)) => Some(Event::Refused(failure)),
             Some(Ok(())) => {
                 if self.sockets.len() <= c {
                     self.sockets.resize_with(c + 1, || None);
                 }
-                self.sockets[c] = Some(WebSocket::new(self.message_bytes));
+                let socket = self.sockets[c].insert(WebSocket::new(self.message_bytes));
+                if self.http.codec(c).is_of_program() {
+                    socket.of_program = Some(OfProgram::default());
+                    self.reading = Some((c, self.http.answer_end));
+                    return Some(Event::Answered { keeps_open: true });
+                }
                 // messages may stand behind the answer already
                 let is_well = self.read(c, self.http.answer_end).is_none();
                 Some(Event::Answered { keeps_open: is_well })
@@ -129,7 +157,7 @@ impl<I: Io + 'static> Messages<I> {
             let decoded = match socket.decoder.decode(self.http.io.received().get(at..).unwrap_or_default()) {
                 Ok(decoded) => decoded,
                 Err(error) => {
-                    self.part(c, error.close_code());
+                    self.part(c, Some(error.close_code()));
                     return Some(over(
                         is_answered,
                         Failure::Other(Outcome::Protocol, error.to_string().into()),
@@ -159,7 +187,7 @@ impl<I: Io + 'static> Messages<I> {
                     let (code, words) = (socket.decoder.close_code(), socket.close_words());
                     let awaiting = socket.awaiting;
                     socket.is_closed = true;
-                    self.part(c, code.unwrap_or(NORMAL));
+                    self.part(c, Some(code.unwrap_or(NORMAL)));
                     match awaiting {
                         Awaiting::PeerClose => return Some(Event::Answered { keeps_open: false }),
                         // the next step is told
@@ -178,6 +206,60 @@ impl<I: Io + 'static> Messages<I> {
             Err(_) if is_answered => Some(Event::Answered { keeps_open: false }),
             Err(error) => Some(Event::Failed(error)),
         }
+    }
+
+    /// Whether a program has a WebSocket there.
+    fn is_of_program(&self, c: usize) -> bool {
+        self.sockets.get(c).and_then(Option::as_deref).is_some_and(|socket| socket.of_program.is_some())
+    }
+
+    /// Reads what was received of a program's WebSocket from here on, up to what the program hears next.
+    fn hear(&mut self, c: usize, mut at: usize) -> Option<Event> {
+        self.reading = None;
+        let socket = self.sockets.get_mut(c)?.as_mut()?;
+        let decoded = match socket.decoder.decode(self.http.io.received().get(at..).unwrap_or_default()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.part(c, Some(error.close_code()));
+                return self.tell(c, News::Broken(Outcome::Protocol, error.to_string().into()));
+            }
+        };
+        at += decoded.consumed;
+        let Some(frame) = decoded.event else {
+            return self.flush(c).err().and_then(|error| self.tell_broken(c, &error));
+        };
+        let is_left = socket.is_leaving();
+        match frame {
+            Frame::Ping => socket.pong(self.random.u32(..).to_ne_bytes()),
+            Frame::Close if is_left => return Some(Event::Left),
+            Frame::Close => {
+                let code = socket.decoder.close_code();
+                if !std::mem::replace(&mut socket.is_closed, true)
+                    && !socket.of_program.as_ref().is_some_and(|own| own.is_closing)
+                {
+                    self.part(c, code);
+                }
+            }
+            Frame::Message(_) | Frame::Pong => {}
+        }
+        self.reading = (frame != Frame::Close).then_some((c, at));
+        self.tell(c, News::Frame(frame))
+    }
+
+    /// A program hears this, unless it has left.
+    fn tell(&mut self, c: usize, news: News) -> Option<Event> {
+        let is_last = !matches!(news, News::Frame(Frame::Message(_) | Frame::Ping | Frame::Pong));
+        let own = self.socket(c)?.of_program.as_mut()?;
+        if own.is_leaving {
+            return is_last.then_some(Event::Left);
+        }
+        own.news = news;
+        self.heard += 1;
+        Some(Event::Heard)
+    }
+
+    fn tell_broken(&mut self, c: usize, error: &io::Error) -> Option<Event> {
+        self.tell(c, News::Broken(Outcome::Reset, error.to_string().into()))
     }
 
     /// Whether no step is under way on a connection.
@@ -218,7 +300,9 @@ impl<I: Io + 'static> Messages<I> {
     /// Whether something is to be sent, or is waited for until it is.
     fn is_unsent(&mut self, c: usize) -> bool {
         let is_sending = self.http.io.is_sending(c);
-        let waits = |s: &mut WebSocket| !s.pending.is_empty() || (s.awaiting == Awaiting::Sent && is_sending);
+        let waits = |s: &mut WebSocket| {
+            !s.pending.is_empty() || (is_sending && (s.awaiting == Awaiting::Sent || s.is_leaving()))
+        };
         self.socket(c).is_some_and(waits)
     }
 
@@ -230,8 +314,8 @@ impl<I: Io + 'static> Messages<I> {
             io.output(c).extend_from_slice(&socket.pending);
             socket.pending.clear();
             io.send(c)?;
-            if socket.awaiting == Awaiting::Sent {
-                io.push(c)?; // the step ends with it
+            if socket.awaiting == Awaiting::Sent || socket.is_leaving() {
+                io.push(c)?; // it ends with it
             }
         }
         if self.is_unsent(c)
@@ -255,8 +339,15 @@ impl<I: Io + 'static> Messages<I> {
             self.unsent.swap_remove(index);
             let Some(socket) = self.socket(c) else { continue };
             socket.is_listed = false;
+            let (is_left, is_of_program) = (socket.is_leaving(), socket.of_program.is_some());
             match flushed {
+                Err(error) if is_of_program => {
+                    if let Some(event) = self.tell_broken(c, &error) {
+                        return Some((c, event));
+                    }
+                }
                 Err(error) => return Some((c, Event::Failed(error))),
+                Ok(()) if is_left => return Some((c, Event::Left)),
                 Ok(()) if socket.awaiting == Awaiting::Sent => {
                     socket.awaiting = Awaiting::Nothing;
                     return Some((c, Event::Sent));
@@ -268,12 +359,12 @@ impl<I: Io + 'static> Messages<I> {
     }
 
     /// Says a last word to the peer, where that can leave at once; the connection is to be closed.
-    fn part(&mut self, c: usize, code: u16) {
+    fn part(&mut self, c: usize, code: Option<u16>) {
         if self.http.io.is_sending(c) {
             return;
         }
         let key = self.key();
-        write_close(self.http.io.output(c), Some(code), "", Some(key));
+        write_close(self.http.io.output(c), code, "", Some(key));
         // The connection is given up in any case.
         let _ = self.http.io.send(c);
     }
@@ -291,6 +382,11 @@ impl<I: Io + 'static> Transport for Messages<I> {
             (Some(step), Some(socket)) => socket.begin(step, cx, &mut self.payload, key),
             _ => self.http.write(c, request, cx, jar),
         }
+    }
+
+    fn write_made(&mut self, c: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Failure> {
+        self.closed.take_if(|(closed, _)| *closed == c);
+        self.http.write_any_made(c, outgoing, (jar, now_s))
     }
 
     fn send(&mut self, c: usize) -> io::Result<Sent> {
@@ -341,7 +437,7 @@ impl<I: Io + 'static> Transport for Messages<I> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             if let Some((c, at)) = self.reading
-                && let Some(event) = self.read(c, at)
+                && let Some(event) = if self.is_of_program(c) { self.hear(c, at) } else { self.read(c, at) }
             {
                 return Some((c, event));
             }
@@ -425,8 +521,12 @@ impl<I: Io + 'static> Conversations for Messages<I> {
 
     fn leave(&mut self, c: usize) -> bool {
         let is_bound = self.is_bound(c);
-        if is_bound && !self.is_gone(c) {
-            self.part(c, NORMAL);
+        let is_parted = |socket: &WebSocket| {
+            socket.is_closed || socket.of_program.as_ref().is_some_and(|own| own.is_closing)
+        };
+        if is_bound && !self.is_gone(c) && !self.socket(c).is_some_and(|socket| is_parted(socket)) {
+            let code = if self.is_of_program(c) { GOING_AWAY } else { NORMAL };
+            self.part(c, Some(code));
         }
         !is_bound
     }
@@ -439,6 +539,37 @@ impl<I: Io + 'static> Conversations for Messages<I> {
             Some((reading, at)) if reading == c => self.read(c, at).is_none(),
             _ => true,
         }
+    }
+
+    fn news(&self, c: usize) -> Option<Heard<'_>> {
+        self.sockets.get(c)?.as_deref()?.news()
+    }
+
+    fn breaks(&self, c: usize) -> Option<Failure> {
+        let own = self.sockets.get(c)?.as_deref()?.of_program.as_ref().filter(|own| !own.is_closing)?;
+        match &own.news {
+            News::Ended => Some(Failure::Other(Outcome::Reset, NO_CLOSE.into())),
+            News::Broken(outcome, words) => Some(Failure::Other(*outcome, words.to_string().into())),
+            News::Nothing | News::Frame(_) => None,
+        }
+    }
+
+    fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    fn say(&mut self, c: usize, said: &Said) -> io::Result<Spoken> {
+        let key = self.key();
+        let Some(socket) = self.socket(c) else { return Err(io::Error::other("there is no WebSocket")) };
+        if socket.of_program.as_ref().is_some_and(|own| own.is_closing) {
+            return Ok(Spoken::Unsaid);
+        }
+        if !socket.say(said, key) {
+            return Err(io::Error::other("more is said than the server takes"));
+        }
+        let is_left = socket.is_leaving();
+        self.flush(c)?;
+        Ok(if is_left && !self.is_unsent(c) { Spoken::Left } else { Spoken::Said })
     }
 
     fn decline(&mut self, c: usize) -> bool {

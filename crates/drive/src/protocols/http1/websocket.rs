@@ -3,18 +3,45 @@
 //! Frames that cannot leave yet because the connection still sends wait in `pending`; messages that no step waits for,
 //! in the `inbox`.
 
+use tidemark_record::Outcome;
 use tidemark_scenario::plan::WebSocketStep;
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::websocket::{
-    self, Decoder, Limits, Role, write_close, write_message, write_ping, write_pong,
+    self, Decoder, Event as Frame, Kind, Limits, Role, write_close, write_message, write_ping, write_pong,
 };
 
 use super::inbox::{Inbox, Offer};
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
+use crate::session::sockets::{Heard, Said};
 
 /// Most bytes of pongs that wait until the connection has sent what is before them; further pings go unanswered.
 const PENDING_BYTES: usize = 64 << 10;
+
+/// Most bytes that a program has said and that wait until the connection takes them; one message alone may be larger.
+const SAID_BYTES: usize = 16 << 20;
+
+/// A program's side of a WebSocket.
+#[derive(Debug, Default)]
+pub(super) struct OfProgram {
+    /// What came last.
+    pub news: News,
+    /// Whether the program has closed it.
+    pub is_closing: bool,
+    /// Whether the connection is over once all is sent.
+    pub is_leaving: bool,
+}
+
+/// What a program hears next.
+#[derive(Debug, Default)]
+pub(super) enum News {
+    #[default]
+    Nothing,
+    /// What the decoder has.
+    Frame(Frame),
+    Ended,
+    Broken(Outcome, Box<str>),
+}
 
 /// What the step under way waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +79,8 @@ pub(super) struct WebSocket {
     pub gone: Option<Box<str>>,
     /// Whether the peer has closed it.
     pub is_closed: bool,
+    /// Where a program has it, and no step.
+    pub of_program: Option<OfProgram>,
     /// The payload of the ping under way.
     ping: Vec<u8>,
     inbox: Inbox,
@@ -69,6 +98,7 @@ impl WebSocket {
             is_listed: false,
             gone: None,
             is_closed: false,
+            of_program: None,
             ping: Vec::new(),
             inbox: Inbox::default(),
         })
@@ -154,6 +184,47 @@ impl WebSocket {
         Ok(())
     }
 
+    /// What a program hears.
+    pub fn news(&self) -> Option<Heard<'_>> {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        Some(match &self.of_program.as_ref()?.news {
+            News::Nothing => return None,
+            News::Frame(Frame::Message(Kind::Text)) => Heard::Text(text(self.decoder.message())),
+            News::Frame(Frame::Message(Kind::Binary)) => Heard::Binary(self.decoder.message()),
+            News::Frame(Frame::Ping) => Heard::Ping(self.decoder.control()),
+            News::Frame(Frame::Pong) => Heard::Pong(self.decoder.control()),
+            News::Frame(Frame::Close) => {
+                Heard::Closed(self.decoder.close_code(), self.decoder.close_reason())
+            }
+            News::Ended => Heard::Ended,
+            News::Broken(_, words) => Heard::Broken(words),
+        })
+    }
+
+    /// Writes what a program says behind what is to be sent, masked by `key`; false where too much is to be sent already.
+    pub fn say(&mut self, said: &Said, key: [u8; 4]) -> bool {
+        let Some(of_program) = &mut self.of_program else { return false };
+        if self.pending.len() > SAID_BYTES {
+            return false;
+        }
+        let (out, key) = (&mut self.pending, Some(key));
+        match said {
+            Said::Text(text) => write_message(out, Kind::Text, text.as_bytes(), key),
+            Said::Binary(bytes) => write_message(out, Kind::Binary, bytes, key),
+            Said::Ping(payload) => write_ping(out, payload, key),
+            Said::Close(code, reason) => write_close(out, told(*code), reason, key),
+            Said::Leave(code) => write_close(out, told(*code), "", key),
+        }
+        of_program.is_closing = matches!(said, Said::Close(..) | Said::Leave(_));
+        of_program.is_leaving = matches!(said, Said::Leave(_));
+        true
+    }
+
+    /// Whether a program has left it, and all else is sent.
+    pub fn is_leaving(&self) -> bool {
+        self.of_program.as_ref().is_some_and(|of_program| of_program.is_leaving)
+    }
+
     /// Answers the ping that came, unless too much is to be sent already.
     pub fn pong(&mut self, key: [u8; 4]) {
         if self.pending.len() < PENDING_BYTES {
@@ -178,6 +249,11 @@ impl WebSocket {
 
 /// What stands for a close without a code (RFC 6455, 7.4.1).
 const NO_CODE: u16 = 1005;
+
+/// What a close with this code says of it.
+fn told(code: u16) -> Option<u16> {
+    Some(code).filter(|code| *code != NO_CODE)
+}
 
 impl WebSocket {
     /// Whether the answer is the peer's close.

@@ -16,7 +16,7 @@ use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
-use crate::session::program::{Outgoing, ProgramMessage};
+use crate::session::program::{Outgoing, ProgramMessage, ProgramRequest};
 
 impl<I: Io + 'static> Transport for Streams<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
@@ -35,6 +35,10 @@ impl<I: Io + 'static> Transport for Streams<I> {
     fn write_made(&mut self, s: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Failure> {
         let stream = &mut self.streams[s];
         let request = match outgoing {
+            Outgoing::Request(ProgramRequest { websocket: Some(_), .. }) => {
+                let words = "a WebSocket needs HTTP/1.1, and this server speaks HTTP/2";
+                return Err(Failure::Unsendable(words.into()));
+            }
             Outgoing::Request(request) => request,
             Outgoing::Message(ProgramMessage { data, ends, awaits, .. }) => {
                 if !stream.exchange.as_ref().is_some_and(|exchange| exchange.stays_open) {

@@ -127,7 +127,8 @@ impl Load {
         };
         let origin = Origin { authority: "h", base_path: "", is_secured: false, proxy: None };
         let mut random = fastrand::Rng::with_seed(8);
-        let setup = Setup { plan: &plan, origin, sockets, depth: 16, random: &mut random };
+        let setup =
+            Setup { plan: &plan, origin, sockets, depth: 16, opens_websockets: false, random: &mut random };
         let mut redis = Redis::default();
         redis.shards = Some(shards);
         let mut transport = redis.transport(io, setup);
