@@ -106,7 +106,7 @@ impl Rehearsal<'_> {
                     vu.resume(Input::Answer(answer()))
                 }
                 Output::Begin(id, request) if request.websocket.is_some() => {
-                    self.sent.note(&request, labels);
+                    self.sent.note(self.script, &request, labels);
                     let open = Answer { status: SWITCHING, head: "Upgrade: websocket".into(), ..answer() };
                     let news = [
                         News::Answer(open.into()),

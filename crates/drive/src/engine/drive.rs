@@ -392,7 +392,7 @@ fn one_session(
     begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
-    let connections = if programs::has_program(kind) { CONNECTIONS_ONCE } else { 1 };
+    let connections = if has_branches(kind) { CONNECTIONS_ONCE } else { 1 };
     let places = few(&plans, options, connections);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
