@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::identity::{NAME, identity_13};
 use crate::support::websocket::{Socket, converse, listen, receive};
 use crate::support::{Sum, begin, finish, kind, options, whole_sessions};
+use rustls::ServerConfig;
 use tidemark_drive::{
-    AnswerCheck, AnswerView, Heard, IoChoice, Next, Program, ProgramRequest, Programs, Said,
+    AnswerCheck, AnswerView, Heard, IoChoice, Next, Program, ProgramRequest, Programs, Said, Tls,
 };
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -18,9 +20,11 @@ use tidemark_wire::websocket::{Event, Kind, handshake, write_close, write_messag
 
 const OPEN: u16 = 0;
 
+/// Paths that begin with `/other` are another target's.
 fn request(path: &str) -> ProgramRequest {
     ProgramRequest {
         label: OPEN,
+        target: u16::from(path.starts_with("/other")),
         method: "GET".into(),
         path: path.into(),
         timeout: Duration::from_secs(10),
@@ -186,7 +190,11 @@ fn serve(stream: &mut dyn Socket) -> Option<()> {
 }
 
 fn server() -> SocketAddr {
-    listen(None, |stream| {
+    server_over(None)
+}
+
+fn server_over(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
+    listen(tls, |stream| {
         // a driver that leaves in between is no error here
         let _ = serve(stream);
     })
@@ -251,6 +259,34 @@ fn several_are_open_at_once_and_each_hears_its_own() {
     assert_eq!(sum.in_intervals(Counter::MessagesHeard), 5);
     assert_eq!(sum.in_intervals(Counter::MessagesSaid), 6, "nothing after a close");
     assert_eq!(sum.ended(), 6, "messages are no requests");
+}
+
+/// Over TLS, too; and what is in several pieces of one target keeps nothing of another.
+#[test]
+fn each_target_has_its_own() {
+    let identity = identity_13();
+    let (programs, log) =
+        programs(&["/a", "/other", "/greets", "/other2"], usize::MAX, |words| match words {
+            "101 v1" => vec![Said::Binary(vec![7; 300_000]), Said::Text("x".into())],
+            "Text(\"x\")" => vec![Said::Close(1000, String::new())],
+            _ => Vec::new(),
+        });
+    let mut options = options(server(), 1);
+    let mut other = options.targets[0].clone();
+    other.address = server_over(Some(identity.config.clone())).into();
+    other.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
+    options.targets.push(other);
+    options.programs = Some(programs);
+    let sum = finish(begin(plan(5), options));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20), "{:?}", sum.examples());
+    let log = log.lock().unwrap();
+    for path in ["/a", "/other", "/other2"] {
+        let heard = of(&log, path);
+        for words in ["101 v1", "Binary of 300000", "Text(\"x\")", "Closed(Some(1000), \"\")"] {
+            assert_eq!(heard.iter().filter(|known| **known == words).count(), 5, "{path}: {heard:?}");
+        }
+    }
+    assert_eq!(of(&log, "/greets").len(), 20);
 }
 
 #[test]

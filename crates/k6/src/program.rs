@@ -132,6 +132,9 @@ struct User {
     has_heard: bool,
 }
 
+/// The number of what a user sends beside others, and whether that asks for a WebSocket.
+type Begun = (u64, bool);
+
 /// A request that a user sent beside others.
 struct Branch {
     session: u32,
@@ -408,7 +411,7 @@ impl Users {
     }
 
     /// The answer to a request that a user sent beside others is there: it goes on if it waits for that.
-    fn arrive(&mut self, session: u32, (id, is_socket): (u64, bool), answer: Answer) {
+    fn arrive(&mut self, session: u32, (id, is_socket): Begun, answer: Answer) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
         if is_socket {
             if answer.status != SWITCHING {
@@ -731,7 +734,7 @@ impl Program for Users {
 
 impl Users {
     /// The request of a session that is over; whose it is and under which number, where it was sent beside others.
-    fn take_sent(&mut self, session: u32) -> Option<(Sent, Option<(u32, (u64, bool))>)> {
+    fn take_sent(&mut self, session: u32) -> Option<(Sent, Option<(u32, Begun)>)> {
         if let Some(branch) = self.branches.get_mut(&session) {
             let of = (branch.session, (branch.id, branch.is_socket));
             return Some((branch.sent.take()?, Some(of)));
@@ -740,7 +743,7 @@ impl Users {
         Some((user.sent.take()?, None))
     }
 
-    fn hand_over(&mut self, session: u32, of: Option<(u32, (u64, bool))>, answer: Answer) {
+    fn hand_over(&mut self, session: u32, of: Option<(u32, Begun)>, answer: Answer) {
         match of {
             Some((parent, id)) => self.arrive(parent, id, answer),
             None => self.resume(session, Input::Answer(answer)),

@@ -31,10 +31,10 @@ fn the_run_ends_websockets_that_are_open() {
     let server = Recorder::start();
     for text in [
         "import ws from 'k6/ws';
-export const options = { vus: 2, duration: '1s' };
+export const options = { scenarios: { a: { executor: 'constant-vus', vus: 2, duration: '1s', gracefulStop: '0s' } } };
 export default () => { ws.connect(`${__ENV.BASE.replace('http', 'ws')}/ws/silent`, {}, () => {}); };",
         "import { WebSocket } from 'k6/websockets';
-export const options = { vus: 2, duration: '1s' };
+export const options = { scenarios: { a: { executor: 'constant-vus', vus: 2, duration: '1s', gracefulStop: '0s' } } };
 export default () => { new WebSocket(`${__ENV.BASE.replace('http', 'ws')}/ws/silent`); };",
     ] {
         server.forget();
