@@ -20,6 +20,7 @@ mod events;
 mod host;
 #[cfg(feature = "html")]
 mod html;
+mod label;
 mod metrics;
 mod modules;
 mod once;

@@ -10,6 +10,7 @@ use tidemark_drive::{AnswerCheck, AnswerView, Heard, Next, Program, ProgramReque
 use tidemark_record::{Outcome, RequestParts};
 use url::Url;
 
+use crate::label::label;
 use crate::metrics::{self, Kind, Metrics};
 use crate::options::Executor;
 use crate::script::Script;
@@ -488,22 +489,6 @@ fn parts(of: RequestParts) -> Parts {
     }
 }
 
-/// What a request is counted as that has no name of its own: its method and path, with numbers and ids left out.
-pub(crate) fn label(method: &str, path: &str) -> String {
-    let is_id = |part: &str| {
-        let digits = part.bytes().filter(u8::is_ascii_digit).count();
-        let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        !part.is_empty() && (digits == part.len() || (is_hex && part.len() >= 16))
-    };
-    let parts: Vec<&str> = path.split('/').map(|part| if is_id(part) { "{}" } else { part }).collect();
-    let mut label = format!("{method} {}", parts.join("/"));
-    if label.len() > 120 {
-        let cut = (0..=120).rev().find(|at| label.is_char_boundary(*at)).unwrap_or(0);
-        label.truncate(cut);
-    }
-    label
-}
-
 impl Program for Users {
     fn begin(&mut self, session: u32, kind: usize) {
         let at = session as usize;
@@ -747,23 +732,6 @@ impl Users {
         match of {
             Some((parent, id)) => self.arrive(parent, id, answer),
             None => self.resume(session, Input::Answer(answer)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_not_in_labels() {
-        for (path, is) in [
-            ("/users/17/orders", "GET /users/{}/orders"),
-            ("/", "GET /"),
-            ("/a1/b", "GET /a1/b"),
-            ("/f47ac10b-58cc-4372-a567-0e02b2c3d479", "GET /{}"),
-        ] {
-            assert_eq!(label("GET", path), is);
         }
     }
 }

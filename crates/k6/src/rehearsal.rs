@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
+use crate::label::label;
 use crate::metrics::Metrics;
-use crate::program::label;
 use crate::script::Script;
 use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
