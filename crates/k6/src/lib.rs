@@ -30,6 +30,7 @@ mod rehearsal;
 mod requests;
 mod scenario;
 mod script;
+mod sent;
 mod sockets;
 mod steps;
 mod summary;
