@@ -290,6 +290,34 @@ impl Making<'_> {
         format!("${{{}}}", self.setting(&what, &wanted, "it stands in the plan", value))
     }
 
+    /// A URL as a plan may name it: settings by their values, the port of its scheme with it and without.
+    pub(super) fn ways_to_write(&self, place: &str) -> Vec<String> {
+        let (mut out, mut rest) = (String::new(), place);
+        while let Some((before, behind)) = rest.split_once("${") {
+            let hole = behind.split_once('}').and_then(|(name, behind)| {
+                let inner =
+                    name.strip_prefix("path(").and_then(|name| name.strip_suffix(')')).unwrap_or(name);
+                Some((self.settings.map.get(inner)?.as_str()?, behind))
+            });
+            let Some((value, behind)) = hole.filter(|(value, _)| !value.contains("${")) else { break };
+            out.push_str(before);
+            out.push_str(value);
+            rest = behind;
+        }
+        out.push_str(rest);
+        let mut all = vec![out.clone()];
+        for (scheme, port) in [("http://", ":80"), ("https://", ":443")] {
+            let Some(behind) = out.strip_prefix(scheme) else { continue };
+            let (host, path) = behind.split_at(behind.find('/').unwrap_or(behind.len()));
+            match host.strip_suffix(port) {
+                Some(host) => all.push(format!("{scheme}{host}{path}")),
+                None if !host.contains(':') => all.push(format!("{scheme}{host}{port}{path}")),
+                None => {}
+            }
+        }
+        all
+    }
+
     /// Tells that nothing sets a variable. JMeter leaves its name then, unless a script sets it.
     fn tell_unset(&mut self, name: &str, node: &Node<'_>) -> Option<Expr> {
         let is_of_script = self.script_texts.iter().any(|text| text.contains(name));
