@@ -79,6 +79,7 @@ fn pass(
             | Op::EndGroup
             | Op::Refuse { .. }
             | Op::Program
+            | Op::Parallel { .. }
             | Op::End => {}
         }
     }

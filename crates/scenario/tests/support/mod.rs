@@ -92,9 +92,12 @@ impl<'p> User<'p> {
                     time.duration_us(&mut cx);
                     self.at += 1;
                 }
-                Op::BeginGroup(_) | Op::EndGroup | Op::Measure { .. } | Op::Refuse { .. } | Op::Program => {
-                    self.at += 1
-                }
+                Op::BeginGroup(_)
+                | Op::EndGroup
+                | Op::Measure { .. }
+                | Op::Refuse { .. }
+                | Op::Program
+                | Op::Parallel { .. } => self.at += 1,
                 Op::End => {
                     self.at = 0;
                     self.slots.iter_mut().for_each(Slot::clear);
