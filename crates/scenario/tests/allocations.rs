@@ -80,6 +80,7 @@ fn pass(
             | Op::Refuse { .. }
             | Op::Code { .. }
             | Op::Program
+            | Op::Parallel { .. }
             | Op::End => {}
         }
     }

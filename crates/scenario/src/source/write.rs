@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 3;
 /// Longest key with its colon on the same line, bytes: YAML takes 1024 characters, with quotes and escapes.
 const KEY_MAX: usize = 100;
 /// Keys whose values are lists of steps, or of what has steps.
-const STEPS: [&str; 4] = ["steps", "else", "prepare", "choose"];
+const STEPS: [&str; 5] = ["steps", "else", "prepare", "choose", "parallel"];
 /// What a level is indented by.
 const INDENT: usize = 2;
 

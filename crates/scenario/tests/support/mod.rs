@@ -97,6 +97,7 @@ impl<'p> User<'p> {
                 | Op::Measure { .. }
                 | Op::Refuse { .. }
                 | Op::Code { .. }
+                | Op::Parallel { .. }
                 | Op::Program => self.at += 1,
                 Op::End => {
                     self.at = 0;
