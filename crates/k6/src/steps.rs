@@ -93,10 +93,15 @@ impl Steps {
     /// What runs it, for each driving thread.
     pub fn codes(&self) -> Codes {
         let steps = self.clone();
-        Codes::new(move |thread| {
-            let host = steps.host(thread);
-            Box::new(OfThread { steps: steps.clone(), host, engine: None })
-        })
+        Codes::new(move |thread| steps.of_thread(thread))
+    }
+
+    /// What runs it on one driving thread.
+    pub fn of_thread(&self, thread: usize) -> Box<dyn Code> {
+        let host = self.host(thread);
+        // before the load, not within its first step; what is wrong is told there
+        let engine = Engine::new(self, &host).ok();
+        Box::new(OfThread { steps: self.clone(), host, engine })
     }
 
     fn host(&self, thread: usize) -> Rc<Host> {
@@ -162,7 +167,7 @@ impl Host {
 struct OfThread {
     steps: Steps,
     host: Rc<Host>,
-    /// Made when it is first needed, and anew after a step that took too much.
+    /// Made anew after a step that took too much.
     engine: Option<Engine>,
 }
 
@@ -181,8 +186,8 @@ impl Code for OfThread {
         self.host.answer.take();
         self.host.until.set(None);
         ran.map_err(|why| {
-            // what it left behind goes with it
-            if why.is_of_bounds {
+            // what it has left behind goes with it
+            if why.leaves_something {
                 self.engine = None;
             }
             why.words
@@ -193,8 +198,8 @@ impl Code for OfThread {
 /// Why a step fails.
 struct Failed {
     words: String,
-    /// Whether it took more than it may.
-    is_of_bounds: bool,
+    /// Whether something of it may be left in the runtime.
+    leaves_something: bool,
 }
 
 /// A step that is ready to run.
@@ -214,7 +219,7 @@ struct Engine {
     /// What variables become, and then get.
     made: Vec<(u16, Slot)>,
     context: Context,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl fmt::Debug for Engine {
@@ -311,16 +316,13 @@ impl Engine {
             })?;
             are_over.set(true);
             let steps = of.codes.iter().enumerate().map(|(index, code)| {
-                compiled(&ctx, code).catch(&ctx).map_err(|error| {
-                    let ((line, column), message) = (place(code, &error), told(&error));
-                    Mistake { code: index, line, column, message }
-                })
+                compiled(&ctx, code).catch(&ctx).map_err(|error| mistake(index, code, &error))
             });
             let steps = steps.collect();
             Ok::<_, String>((Persistent::save(&ctx, answer), steps))
         })?;
         host.until.set(None);
-        Ok(Engine { steps, answer, host: Rc::clone(host), made: Vec::new(), context, _runtime: runtime })
+        Ok(Engine { steps, answer, host: Rc::clone(host), made: Vec::new(), context, runtime })
     }
 
     fn run(
@@ -330,25 +332,30 @@ impl Engine {
         answer: Option<&Rc<LastAnswer>>,
         variables: &mut dyn CodeVariables,
     ) -> std::result::Result<(), Failed> {
-        let failed = |words: &str| Failed { words: words.to_owned(), is_of_bounds: false };
+        let failed = |words: &str| Failed { words: words.to_owned(), leaves_something: false };
         let (Some(step), Some(plan)) = (self.steps.get(code), of.codes.get(code)) else {
             return Err(failed("there is no such code"));
         };
         let step = step.clone().map_err(|mistake| failed(&mistake.message))?;
-        let (host, made) = (&self.host, &mut self.made);
+        let (host, made, runtime) = (&self.host, &mut self.made, &self.runtime);
         *host.answer.borrow_mut() = answer.cloned();
         host.begin(of.step);
-        self.context.with(|ctx| {
+        let ran = self.context.with(|ctx| {
             let ran = call(&ctx, (&step, &self.answer), answer, (plan, variables), host, made);
             ran.catch(&ctx).map_err(|error| {
                 let (line, column) = place(plan, &error);
-                let (words, is_of_bounds) = match told(&error) {
-                    _ if host.is_over.get() => (of.too_long(), true),
+                let (words, is_too_large) = match told(&error) {
+                    _ if host.is_over.get() => (of.too_long(), false),
                     _ if is_out_of_memory(&error) => (of.too_large(), true),
                     words => (words, false),
                 };
-                Failed { words: format!("{words} ({}:{line}:{column})", plan.file), is_of_bounds }
+                let words = format!("{words} ({}:{line}:{column})", plan.file);
+                Failed { words, leaves_something: is_too_large }
             })
+        });
+        ran.map_err(|why| Failed {
+            leaves_something: why.leaves_something || runtime.is_job_pending(),
+            ..why
         })?;
         // all of them or none
         for (slot, made) in &mut self.made {
@@ -549,22 +556,35 @@ fn is_out_of_memory(error: &CaughtError<'_>) -> bool {
 
 /// Where an exception was thrown, in the scenario's file: the first place in its stack that is the step's; else its begin.
 fn place(code: &CodePlan, error: &CaughtError<'_>) -> (usize, usize) {
-    let stack = match error {
-        CaughtError::Exception(exception) => exception.stack().unwrap_or_default(),
-        _ => String::new(),
-    };
-    let places = stack.lines().filter_map(|frame| {
+    let (line, column) = place_in_code(error).unwrap_or((1, 1));
+    code.place(line, column)
+}
+
+/// The same, in the code: line and column, from 1.
+fn place_in_code(error: &CaughtError<'_>) -> Option<(usize, usize)> {
+    let CaughtError::Exception(exception) = error else { return None };
+    let stack = exception.stack()?;
+    let mut places = stack.lines().filter_map(|frame| {
         let (before, place) = frame.rsplit_once(&format!("{STEP}:"))?;
         if !before.ends_with([' ', '(']) {
             return None;
         }
         let (line, column) = place.trim_end_matches(')').split_once(':')?;
-        Some((line.parse::<usize>().ok()?, column.parse::<usize>().ok()?))
+        // a line stands in front of it
+        Some((line.parse::<usize>().ok()?.saturating_sub(1), column.parse().ok()?))
     });
-    let (line, column) = places.into_iter().next().unwrap_or((2, 1));
-    // a line stands in front of it; what lacks at the end is told behind that
-    code.place(line.saturating_sub(1), column)
+    places.next()
 }
 
-#[cfg(test)]
-mod tests;
+/// What is wrong with code that cannot be read.
+fn mistake(index: usize, code: &CodePlan, error: &CaughtError<'_>) -> Mistake {
+    let (line, column) = place(code, error);
+    let is_behind = place_in_code(error).is_some_and(|(line, _)| line > code.text.lines().count());
+    let message = match is_behind {
+        true => {
+            "SyntaxError: the code ends too early: a bracket, a text or a remark in it is not closed".into()
+        }
+        false => told(error),
+    };
+    Mistake { code: index, line, column, message }
+}

@@ -52,8 +52,11 @@ impl Shop {
                             continue;
                         }
                         let (headers, body) = answer(head.split(' ').nth(1).unwrap_or_default());
-                        seen.lock().unwrap().push(text);
+                        seen.lock().unwrap().push(text.clone());
                         bytes.clear();
+                        if head.contains(" /stall ") {
+                            continue;
+                        }
                         let length = body.len();
                         let text =
                             format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
@@ -84,7 +87,7 @@ fn with_steps(shop: &Shop, top: &str, steps: &str, flags: &[&str]) -> (Output, t
     let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
     let place = &shop.place;
     let text = format!(
-        "{top}system: {{url: \"http://{place}\"}}\nsessions:\n  one:\n    steps:\n{steps}load: {{users: 2, hold: 300ms}}\n"
+        "{top}system: {{url: \"http://{place}\"}}\nsessions:\n  one:\n    steps:\n{steps}load: {{users: 2, hold: 1s}}\n"
     );
     fs::write(folder.path().join("a.yaml"), text).unwrap();
     let output = run(folder.path(), &[&["run", "a.yaml"], flags].concat());
@@ -132,7 +135,7 @@ fn the_examples_do_what_they_say() {
     let output = once(&shop, check);
     let shown = stdout(&output);
     assert_eq!(code(&output), 1, "{shown}");
-    let says = "Error: the total is 6, and its items are 5 (a.yaml:8:";
+    let says = "Error: the total is 6, and its items are 5 (a.yaml:9:";
     assert!(shown.contains(says) && shown.contains("1 request: 1 failed"), "{shown}");
 }
 
@@ -153,8 +156,8 @@ fn a_failed_step_is_counted_and_the_run_goes_on() {
 fn mistakes_are_told_by_check_with_their_place() {
     let shop = Shop::open();
     for (steps, says) in [
-        ("- GET: /\n- js: |\n    vars.a = 1;\n    if (vars.a {", "a.yaml:9:16: SyntaxError: "),
-        ("- GET: /\n- js: \"let a = 1;\\nlet a = 2;\"", "a.yaml:7:13: SyntaxError: "),
+        ("- GET: /\n- js: |\n    vars.a = 1;\n    if (vars.a {", "a.yaml:9:22: SyntaxError: "),
+        ("- GET: /\n- js: \"let a = 1;\\nlet a = 2;\"", "a.yaml:7:11: SyntaxError: "),
         (
             "- GET: /\n- js: vars.total = vars.totle;",
             "a.yaml:7:31: unknown variable \"totle\"; did you mean total?",
@@ -192,14 +195,14 @@ fn steps_work_where_steps_do() {
         "GET /cart",
         "GET /prepared/2",
         "GET /cart",
-        "GET /in/eu-0-true-76",
+        "GET /in/eu-0-true-72",
         "GET /cart",
-        "GET /in/eu-1-true-76",
+        "GET /in/eu-1-true-72",
     ];
     assert_eq!(shop.asked(), asked);
-    assert!(stderr(&output).contains("at eu-1-true-76"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("at eu-1-true-72"), "{}", stderr(&output));
     assert!(shown.contains("js ran in ") && shown.contains("4 requests: all good"), "{shown}");
-    assert!(shown.contains("path = eu-0-true-76"), "{shown}");
+    assert!(shown.contains("path = eu-0-true-72"), "{shown}");
     // what prepares fails as a whole
     let top = "prepare:\n  - GET: /cart\n  - js: throw new Error('not ready');\n";
     let (output, _folder) = with_steps(&shop, top, "- GET: /", &["-q"]);
@@ -210,9 +213,9 @@ fn steps_work_where_steps_do() {
 #[test]
 fn the_answer_is_gone_with_a_request_that_has_none() {
     let shop = Shop::open();
-    let steps = "- GET: /cart\n- GET: http://127.0.0.1:9/\n  timeout: 500ms\n- js: vars.seen = res === undefined;\n- GET: /gone/${seen}";
+    let steps = "- GET: /cart\n- GET: /stall\n  timeout: 200ms\n- js: vars.seen = res === undefined;\n- GET: /gone/${seen}";
     with_steps(&shop, "", steps, &["--once"]);
-    assert_eq!(shop.asked(), ["GET /cart", "GET /gone/true"]);
+    assert_eq!(shop.asked(), ["GET /cart", "GET /stall", "GET /gone/true"]);
 }
 
 #[test]

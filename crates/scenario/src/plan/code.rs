@@ -15,7 +15,8 @@ pub struct CodePlan {
     pub reads_answer: bool,
     /// The scenario's file, as messages name it.
     pub file: String,
-    /// Where each line of it stands in the file: line and column of its first character, from 1. At least one.
+    /// Where each line of it stands in the file: line and column of its first character, from 1. Only where all of it begins,
+    /// where its lines are others than the file's.
     pub places: Vec<(usize, usize)>,
 }
 
@@ -33,7 +34,11 @@ pub struct CodeVariable {
 impl CodePlan {
     /// Where a character of it stands in the file: line and column, from 1. What is behind its end is at its end.
     pub fn place(&self, line: usize, column: usize) -> (usize, usize) {
+        if self.places.len() < self.text.lines().count() {
+            return self.places.first().copied().unwrap_or((0, 1));
+        }
         let last = self.places.len().max(1);
+        let column = if line > last { usize::MAX } else { column };
         let line = line.clamp(1, last);
         let length = self.text.lines().nth(line - 1).map_or(0, |text| text.chars().count());
         let (of_line, first) = self.places.get(line - 1).copied().unwrap_or((0, 1));
@@ -55,6 +60,6 @@ mod tests {
             places: vec![(7, 11), (8, 11)],
         };
         assert_eq!((code.place(1, 1), code.place(2, 3)), ((7, 11), (8, 13)));
-        assert_eq!((code.place(0, 0), code.place(9, 1), code.place(1, 99)), ((7, 11), (8, 11), (7, 17)));
+        assert_eq!((code.place(0, 0), code.place(9, 1), code.place(1, 99)), ((7, 11), (8, 17), (7, 17)));
     }
 }

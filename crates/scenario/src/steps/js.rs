@@ -170,7 +170,7 @@ fn named(code: &str) -> impl Iterator<Item = Named<'_>> {
     })
 }
 
-/// Where the lines of a text stand in the file. Where they are not found, all of them stand where the text begins.
+/// Where the lines of a text stand in the file; where they are not found, only where the text begins.
 fn places(node: &Node, sink: &Sink<'_>) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = node.text().unwrap_or_default().lines().collect();
     let (begin, first_column) = (node.position.line, node.position.column);
@@ -184,7 +184,7 @@ fn places(node: &Node, sink: &Sink<'_>) -> Vec<(usize, usize)> {
     let all = |first: usize| (0..lines.len()).map(|index| place(first, index)).collect::<Option<Vec<_>>>();
     let is_block = sink.is_block(node);
     let found = (begin + usize::from(is_block)..=begin + 1).find_map(all).filter(|all| !all.is_empty());
-    found.unwrap_or_else(|| vec![(begin, first_column); lines.len().max(1)])
+    found.unwrap_or_else(|| vec![(begin, first_column)])
 }
 
 /// Where a name in code stands in the file.
@@ -192,8 +192,11 @@ fn position(code: &str, places: &[(usize, usize)], named: &Named<'_>) -> Positio
     let before = &code[..named.at];
     let line = before.matches('\n').count();
     let column = before.chars().rev().take_while(|c| *c != '\n').count();
-    let (line, first) = places.get(line).copied().unwrap_or_default();
-    Position { line, column: first + column, start: 0, end: named.name.chars().count() }
+    let (line, column) = match places.get(line) {
+        Some((line, first)) if places.len() == code.lines().count() => (*line, first + column),
+        _ => places.first().copied().unwrap_or_default(),
+    };
+    Position { line, column, start: 0, end: named.name.chars().count() }
 }
 
 #[cfg(test)]
