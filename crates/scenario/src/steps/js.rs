@@ -161,7 +161,7 @@ fn named(code: &str) -> impl Iterator<Item = Named<'_>> {
             })
         };
         let counts = |text: &str| text == "++" || text == "--";
-        let is_set = SETTING.iter().any(|operator| sets(&operator))
+        let is_set = SETTING.iter().any(sets)
             || rest.get(..2).is_some_and(counts)
             || before.len() >= 2 && before.get(before.len() - 2..).is_some_and(counts);
         let may_be_set =
