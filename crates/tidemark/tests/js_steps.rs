@@ -157,10 +157,10 @@ fn mistakes_are_told_by_check_with_their_place() {
     let shop = Shop::open();
     for (steps, says) in [
         ("- GET: /\n- js: |\n    vars.a = 1;\n    if (vars.a {", "a.yaml:9:22: SyntaxError: "),
-        ("- GET: /\n- js: \"let a = 1;\\nlet a = 2;\"", "a.yaml:7:11: SyntaxError: "),
+        ("- GET: /\n- js: \"let a = 1;\\nlet a = 2;\"", "a.yaml:7:13: SyntaxError: "),
         (
-            "- GET: /\n- js: vars.total = vars.totle;",
-            "a.yaml:7:31: unknown variable \"totle\"; did you mean total?",
+            "- GET: /\n- js: vars.total = vars.totl;",
+            "a.yaml:7:31: unknown variable \"totl\"; did you mean total?",
         ),
         ("- GET: /\n- js: '  '", "there is no JavaScript here"),
     ] {
