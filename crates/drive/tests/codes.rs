@@ -101,7 +101,7 @@ fn code_that_fails_is_a_failed_step_and_the_session_goes_on() {
 }
 
 #[test]
-fn what_code_takes_is_in_no_response_time_and_counts_as_computing_where_it_is_much() {
+fn long_code_counts_as_computing() {
     const TAKES: Duration = Duration::from_millis(30);
     let server = Server::plain(Duration::ZERO);
     let codes = codes(|code, _, _| {

@@ -16,7 +16,7 @@ use tidemark_scenario::source::{
     Defaults, Map, Parallel, Request, Scenario, Session, Step, System, Think, Value, verbatim,
 };
 use tidemark_scenario::units::Time;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 use self::entry::{Entry, Recording};
 use self::hidden::{has_jwt, is_hidden, is_masked, is_secret_name};
@@ -42,6 +42,8 @@ const SHOWN_MAX: usize = 20;
 const HOSTS_MAX: usize = 50;
 /// Connections that browsers have to a host over HTTP/1.1.
 const AT_MOST: usize = 6;
+/// How exactly browsers write down when a request began.
+const RESOLUTION: Duration = Duration::from_millis(1);
 /// Longest text that is shown, characters: a host, a header's name, a label.
 const TEXT_MAX: usize = 100;
 /// The load holds for twice as long as one user takes, within this.
@@ -131,6 +133,8 @@ struct Making {
     steps: Vec<Step>,
     /// Requests that were under way together, and when the first of them was answered.
     together: Vec<Step>,
+    /// Where their redirects lead: what goes there comes after them.
+    leads_to: Vec<Url>,
     first_answered: Option<Duration>,
     requests: usize,
     bytes: usize,
@@ -180,6 +184,7 @@ impl Making {
             settings: Settings::new(users()),
             steps: Vec::new(),
             together: Vec::new(),
+            leads_to: Vec::new(),
             first_answered: None,
             requests: 0,
             bytes: 0,
@@ -220,18 +225,21 @@ impl Making {
         }
         let step = self.request(entry, target);
         self.together.push(step.into());
+        self.leads_to.extend(entry.redirect.clone());
     }
 
     /// Whether a request was sent before any of those before it was answered.
     fn was_together(&self, entry: &Entry<'_>) -> bool {
-        let is_earlier = |(started, first): (Duration, Duration)| started < first;
+        let is_earlier = |(started, first): (Duration, Duration)| started + RESOLUTION < first;
         entry.started.zip(self.first_answered).is_some_and(is_earlier)
+            && !self.leads_to.contains(&entry.url)
             && (1..PARALLEL_REQUESTS_MAX).contains(&self.together.len())
     }
 
     /// The requests that were under way together become one step.
     fn end_together(&mut self) {
         let requests = std::mem::take(&mut self.together);
+        self.leads_to.clear();
         if requests.len() < 2 {
             return self.steps.extend(requests);
         }

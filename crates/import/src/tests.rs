@@ -441,6 +441,21 @@ fn what_was_under_way_together_is_sent_together() {
     assert!(text.contains("headers: {Accept: text/html}"), "{text}");
 }
 
+#[test]
+fn what_only_seems_to_be_under_way_together_is_not() {
+    let entry = |ms: u64, took: f64, path: &str, leads_to: &str| {
+        let status = if leads_to.is_empty() { 200 } else { 302 };
+        json!({"startedDateTime": format!("2026-01-01T00:00:00.{ms:03}Z"), "time": took,
+            "response": {"status": status, "redirectURL": leads_to},
+            "request": {"method": "GET", "url": format!("http://h{path}"), "headers": []}})
+    };
+    // the times of a recording are whole milliseconds; a redirect is followed once it is there
+    let entries =
+        [entry(0, 20.9, "/x", ""), entry(20, 10.0, "/login", "/home"), entry(25, 10.0, "/home", "")];
+    let text = checked(&har_of(&json!({"log": {"entries": entries}}), &[]).unwrap());
+    assert!(!text.contains("parallel") && text.contains("/home"), "{text}");
+}
+
 /// The scenario of one request with a body.
 fn posted(kind: &str, body: &str) -> String {
     let recording = json!({"log": {"entries": [{"response": {"status": 500}, "request": {

@@ -23,7 +23,7 @@ pub(crate) fn settle<'js>(
             let name = &host.script.name;
             Err(Some(match host.rejection() {
                 Some(reason) => format!("{name}: uncaught in a promise: {reason}"),
-                None => format!("{name}: it waits for a promise that nothing fulfils"),
+                None => format!("{name}: it awaits a promise that never settles"),
             }))
         }
         _ => {

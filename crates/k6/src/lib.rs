@@ -320,6 +320,11 @@ impl K6 {
         self.script.nowhere.load(Ordering::Relaxed)
     }
 
+    /// Iterations that the end of the load cut off.
+    pub fn iterations_cut_off(&self) -> u64 {
+        self.script.under_way.load(Ordering::Relaxed)
+    }
+
     /// Forgets an abort, so that `teardown` can run.
     pub fn clear_abort(&self) {
         self.script.clear_abort();

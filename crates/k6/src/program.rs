@@ -213,6 +213,9 @@ impl Users {
     /// Resumes a user, and notes what it does next.
     fn resume(&mut self, session: u32, input: Input) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        if matches!(input, Input::Call(_)) && !self.is_main {
+            self.script.under_way.fetch_add(1, Ordering::Relaxed);
+        }
         let output = user.vu.resume(input);
         if let Output::Returned(_) | Output::Threw(_) = &output {
             let took_ms = user.begun.elapsed().as_secs_f64() * 1_000.0;
@@ -223,6 +226,7 @@ impl Users {
                     _ => {}
                 }
             } else {
+                self.script.under_way.fetch_sub(1, Ordering::Relaxed);
                 if let Output::Threw(words) = &output {
                     self.script.threw(words);
                 }

@@ -174,10 +174,7 @@ fn send_beside<'js>(
     host.is_in_run(&ctx, "a request")?;
     let under_way = host.beside.made.borrow().len();
     if under_way >= MOST_BRANCHES {
-        return Err(thrown(
-            &ctx,
-            &format!("{under_way} requests are under way, which is the most; await some"),
-        ));
+        return Err(thrown(&ctx, &format!("too many requests in flight ({under_way}); await some first")));
     }
     let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
     let id = host.beside.number();
@@ -242,7 +239,8 @@ fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
     };
     raw.set(0, answer.status)?;
     raw.set(1, head)?;
-    raw.set(2, ArrayBuffer::new(ctx.clone(), answer.body)?)?;
+    // a copy, which counts in the user's memory
+    raw.set(2, ArrayBuffer::new_copy(ctx.clone(), answer.body)?)?;
     raw.set(3, answer.duration_ms)?;
     raw.set(4, answer.parts.blocked)?;
     raw.set(5, answer.parts.connecting)?;

@@ -84,6 +84,8 @@ pub(crate) struct Script {
     pub nowhere: AtomicU64,
     /// When the next request may leave, nanoseconds since it was read, where their rate is bounded.
     next_slot_ns: AtomicU64,
+    /// Iterations that have begun and not ended.
+    pub under_way: AtomicU64,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
     /// Whether nothing is sent and nothing printed.
@@ -132,6 +134,7 @@ impl Script {
             dropped: AtomicU64::new(0),
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
             opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
         }

@@ -306,7 +306,7 @@ fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u64, at: Instant, news: News) 
                 values.push((metrics::WS_MSGS_RECEIVED, Kind::Counter, 1.0));
             }
             put(&["binary"])?;
-            list.set(1, ArrayBuffer::new(ctx.clone(), bytes)?)?;
+            list.set(1, ArrayBuffer::new_copy(ctx.clone(), bytes)?)?;
         }
         News::Ping => put(&["ping"])?,
         News::Pong(payload) => {

@@ -112,6 +112,7 @@ impl Steps {
             answer: RefCell::default(),
             until: Cell::new(None),
             is_over: Cell::new(false),
+            room: Cell::new(0),
             rejected: RefCell::default(),
         })
     }
@@ -143,6 +144,8 @@ struct Host {
     until: Cell<Option<Instant>>,
     /// Whether it had.
     is_over: Cell<bool>,
+    /// Bytes that lists of the step may still take.
+    room: Cell<usize>,
     /// Promises that were rejected, and nobody looked at that: the first words.
     rejected: RefCell<Option<String>>,
 }
@@ -340,6 +343,7 @@ impl Engine {
         let (host, made, runtime) = (&self.host, &mut self.made, &self.runtime);
         *host.answer.borrow_mut() = answer.cloned();
         host.begin(of.step);
+        host.room.set(of.memory);
         let ran = self.context.with(|ctx| {
             let ran = call(&ctx, (&step, &self.answer), answer, (plan, variables), host, made);
             ran.catch(&ctx).map_err(|error| {
@@ -357,7 +361,7 @@ impl Engine {
             leaves_something: why.leaves_something || runtime.is_job_pending(),
             ..why
         })?;
-        // all of them or none
+        // what has no room stops it; earlier ones are set
         for (slot, made) in &mut self.made {
             if !variables.put(*slot, made) {
                 return Err(failed("there is no room for its variables beside those of all users"));
@@ -407,7 +411,7 @@ fn call<'js>(
         let after: Js<'js> = vars.get(variable.name.as_str())?;
         if after != before {
             let mut slot = Slot::default();
-            from_js(&after, &mut slot)
+            from_js(&after, &mut slot, host)
                 .map_err(|what| Exception::throw_type(ctx, &format!("vars.{} is {what}", variable.name)))?;
             made.push((variable.slot, slot));
         }
@@ -468,7 +472,7 @@ fn to_js<'js>(ctx: &Ctx<'js>, value: Value<'_>) -> Result<Js<'js>> {
 ///
 /// # Errors
 /// What it is, where no variable can be that.
-fn from_js(value: &Js<'_>, slot: &mut Slot) -> std::result::Result<(), String> {
+fn from_js(value: &Js<'_>, slot: &mut Slot, host: &Host) -> std::result::Result<(), String> {
     if value.is_undefined() || value.is_null() {
         slot.clear();
     } else if let Some(value) = value.as_bool() {
@@ -486,6 +490,11 @@ fn from_js(value: &Js<'_>, slot: &mut Slot) -> std::result::Result<(), String> {
             let item = text_of(&item).ok_or_else(|| {
                 format!("a list whose item {index} is neither text, number nor true or false")
             })?;
+            // items may be one text many times, of which JavaScript holds one
+            match host.room.get().checked_sub(item.len()) {
+                Some(left) if !host.has_had_its_time() => host.room.set(left),
+                _ => return Err("a list that takes more time or memory than a step has".into()),
+            }
             slot.push_item(item.as_bytes());
         }
     } else if let Some(text) = text_of(value) {
@@ -495,7 +504,7 @@ fn from_js(value: &Js<'_>, slot: &mut Slot) -> std::result::Result<(), String> {
         }
     } else {
         let what = match value.type_of() {
-            Type::String => "text with half a character in it".to_owned(),
+            Type::String => "a string with a lone surrogate".to_owned(),
             kind => format!(
                 "of type {kind}; set text, a number, true, false, or a list of these (JSON.stringify makes text of it)"
             ),
@@ -581,9 +590,7 @@ fn mistake(index: usize, code: &CodePlan, error: &CaughtError<'_>) -> Mistake {
     let (line, column) = place(code, error);
     let is_behind = place_in_code(error).is_some_and(|(line, _)| line > code.text.lines().count());
     let message = match is_behind {
-        true => {
-            "SyntaxError: the code ends too early: a bracket, a text or a remark in it is not closed".into()
-        }
+        true => "SyntaxError: the code ends too early: a bracket, string or comment is not closed".into(),
         false => told(error),
     };
     Mistake { code: index, line, column, message }

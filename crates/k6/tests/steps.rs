@@ -95,7 +95,7 @@ fn variables_get_what_they_can_be() {
         ("() => 1", "TypeError: vars.x is of type function"),
         ("NaN", "TypeError: vars.x is NaN; set a number"),
         ("[{}]", "TypeError: vars.x is a list whose item 0 is neither"),
-        ("'\\ud800'", "TypeError: vars.x is text with half a character"),
+        ("'\\ud800'", "TypeError: vars.x is a string with a lone surrogate"),
     ] {
         assert!(
             text(&format!("vars.x = {told};")).starts_with(says),
@@ -216,6 +216,10 @@ fn what_takes_too_much_ends_and_the_next_step_runs() {
         ),
         ("'x'.repeat(1e9)", "it took more memory than 8MiB"),
         ("const all = []; for (;;) all.push(crypto.randomBytes(1 << 20));", "it took more memory than 8MiB"),
+        (
+            "vars.x = new Array(2000).fill('a'.repeat(1 << 16));",
+            "TypeError: vars.x is a list that takes more time or memory",
+        ),
         ("const f = () => f() + 1; f();", "RangeError: "),
         ("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", "TypeError: "),
         ("vars.x = JSON.parse('['.repeat(100000))", ""),

@@ -19,7 +19,7 @@ use crate::session::program::{Outgoing, ProgramRequest};
 use crate::session::times::Times;
 use crate::session::{Session, SessionState};
 
-/// No time at all.
+/// No deadline.
 const NEVER: u64 = u64::MAX;
 
 impl Flow {
@@ -53,7 +53,7 @@ impl Thread<'_> {
             }
             return;
         }
-        self.lend_all(parent, now_ns);
+        self.release_connections(parent, now_ns);
         let b = self.begin_branch(parent, s);
         let op = self.flow.sessions[parent].place();
         self.flow.sessions[b].go_within_program(op);
@@ -104,7 +104,11 @@ impl Thread<'_> {
         branching.news_ns = None;
         if branching.unsent.is_none() {
             (branching.unsent, branching.any_failed) = (Some((first..until).collect()), false);
-            self.lend_all(s, now_ns);
+            self.release_connections(s, now_ns);
+            if let Some(cold) = self.flow.sessions[s].cold_mut() {
+                // of several answers none is the last
+                cold.answer.clear((&mut self.flow.scratch.held, self.shared));
+            }
         }
         loop {
             let mut held = Vec::new();
@@ -170,8 +174,8 @@ impl Thread<'_> {
         }
     }
 
-    /// A session that has branches begun holds nothing meanwhile that they may wait for.
-    fn lend_all(&mut self, s: usize, now_ns: u64) {
+    /// Gives a session's connections back, as its branches may need them.
+    fn release_connections(&mut self, s: usize, now_ns: u64) {
         let held = self.flow.sessions[s].connection;
         let lends = |thread: &mut Self, c: u32| {
             let target = thread.pools.target_of(c as usize);
@@ -232,8 +236,8 @@ impl Thread<'_> {
         }
     }
 
-    /// What branches make of a session's end: whether it is dealt with by that.
-    pub fn ends_otherwise(&mut self, s: usize, now_ns: u64) -> bool {
+    /// Ends a branch, or waits for or cuts off a session's branches; whether the session's end is handled by that.
+    pub fn end_with_branches(&mut self, s: usize, now_ns: u64) -> bool {
         let Some(branching) = self.flow.sessions[s].branching() else { return false };
         if branching.parent.is_some() {
             self.end_branch(s, now_ns);

@@ -575,7 +575,7 @@ impl Thread<'_> {
     /// Ends a session; true if its user begins the next one at once.
     #[inline(always)]
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
-        if self.flow.branches.any() && self.ends_otherwise(s, now_ns) {
+        if self.flow.branches.any() && self.end_with_branches(s, now_ns) {
             return false;
         }
         if self.flow.sessions[s].is_in_program() {

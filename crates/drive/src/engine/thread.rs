@@ -157,7 +157,7 @@ pub(crate) struct Thread<'a> {
     pub program: Option<Box<dyn Program>>,
     /// What runs the code of sessions ([`Op::Code`](tidemark_scenario::plan::Op::Code)).
     pub code: Option<Box<dyn Code>>,
-    /// Whether it may ask for WebSockets.
+    /// Whether the program may open WebSockets.
     pub opens_websockets: bool,
     pub flow: Flow,
 }

@@ -103,6 +103,10 @@ pub(crate) trait Codec {
     fn finish(&mut self) -> Result<(), Closed>;
     /// Whether the connection can carry another request behind this answer.
     fn keeps_open(&self) -> bool;
+    /// Whether the connection speaks another protocol from this answer on, so that what is behind it is awaited.
+    fn goes_over(&self) -> bool {
+        false
+    }
     /// The answer, once it is whole.
     fn answer(&self) -> &dyn Answer;
 }
@@ -308,11 +312,12 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         connection.is_awaited = false;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
         let (is_begun, keeps_open) = (connection.is_begun, connection.codec.keeps_open());
+        let goes_over = connection.codec.goes_over();
         let had_upload = self.end_upload(c);
         let is_sent = !had_upload && !self.io.is_sending(c);
         self.uploads_cut += u64::from((is_begun || had_upload) && !is_sent);
         let is_last = self.io.answered(c, decoded.consumed);
-        self.unsolicited += u64::from(!is_last);
+        self.unsolicited += u64::from(!is_last && !goes_over);
         Ok(Some(is_last && is_sent && !closing && keeps_open))
     }
 

@@ -38,8 +38,8 @@ pub trait Program {
     fn finishes(&self) -> bool {
         false
     }
-    /// A session's [`Next::Branch`] is begun under this number, which is no other session's; what comes of its request is
-    /// told of that. None: as many branches as may be are under way ([`MOST_BRANCHES`](crate::MOST_BRANCHES) of the session,
+    /// A session's [`Next::Branch`] has begun under this session number, which is no other's; what comes of its request is told
+    /// under that. None: too many are under way ([`MOST_BRANCHES`](crate::MOST_BRANCHES) of the session,
     /// [`MOST_BRANCHES_OF_THREAD`](crate::MOST_BRANCHES_OF_THREAD) of all), and the request is counted as dropped.
     fn branched(&mut self, session: u32, branch: Option<u32>) {
         let _ = (session, branch);

@@ -12,6 +12,8 @@ use crate::tree::Node;
 const BODY_BYTES_MAX: usize = 256 << 10;
 /// Methods whose bodies Postman does not send.
 const BODYLESS: [&str; 2] = ["GET", "HEAD"];
+/// What a body may be, by its mode.
+const CONTENTS: [&str; 5] = ["raw", "urlencoded", "formdata", "graphql", "file"];
 
 impl Making<'_> {
     pub(super) fn body(&mut self, request: &Node, keeps: bool, element: &str, made: &mut Request) {
@@ -23,10 +25,12 @@ impl Making<'_> {
             || mode == "none"
             || BODYLESS.contains(&method) && !keeps
         {
-            return body.done();
+            // what is not sent may be whatever is known
+            body.ignore(&["disabled", "mode", "options"]);
+            return body.ignore(&CONTENTS);
         }
         // contents of modes that are not chosen are not sent
-        for other in ["raw", "urlencoded", "formdata", "graphql", "file"] {
+        for other in CONTENTS {
             if other != mode {
                 body.ignore(&[other]);
             }

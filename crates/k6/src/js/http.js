@@ -284,6 +284,7 @@ function* exchange(method, url, body, params, first) {
       const lower = key.toLowerCase();
       if (MINE.has(lower)) continue;
       const value = String(headers[key]);
+      if (lower === "host" && value === "") continue;
       if (value.includes("\n") || key.includes("\n")) throw new Error(`invalid header ${key}`);
       if (lower === "cookie") {
         ownCookies = value;
@@ -401,6 +402,8 @@ function* exchange(method, url, body, params, first) {
       head = head.replace(/^Referer: .*\n/gm, "");
       if (!/^https:/i.test(from) || /^https:/i.test(url)) head += `Referer: ${from.split("#")[0]}\n`;
     }
+    // a host of the script's own is for where it asked, and for paths there
+    if (/^([a-z][-+.a-z0-9]*:)?\/\//i.test(location)) head = head.replace(/^host: .*\n/gim, "");
     // what the script says of itself is for the host that it asked
     ownCookies = undefined;
     if (hostOf(url) !== hostOf(from)) {

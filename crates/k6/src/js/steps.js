@@ -46,7 +46,7 @@ class Answer {
 
 host.answer = (status) => new Answer(status);
 
-// what an object inherits from frozen ones can be set on it all the same
+// assigning a property that is inherited from a frozen object throws; as accessors, such properties can be assigned
 const settable = (of) => {
   for (const key of Reflect.ownKeys(of)) {
     const { value, writable, configurable, enumerable } = Object.getOwnPropertyDescriptor(of, key);

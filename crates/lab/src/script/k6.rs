@@ -37,6 +37,14 @@ fn not_sent(k6: &K6) -> Option<String> {
     })
 }
 
+/// Iterations that did not come to their end, and are in no figure of the script's.
+fn cut_off(k6: &K6) -> Option<String> {
+    let count = k6.iterations_cut_off();
+    (count > 0).then(|| {
+        format!("iterations cut off at the end of the load: {count}; gracefulStop (limits: drain) was too short for them")
+    })
+}
+
 /// The options that the script exports in vain.
 fn not_read(k6: &K6) -> Option<String> {
     let names = k6.options_not_read();
@@ -296,12 +304,14 @@ impl Script for K6Script {
         };
         let failed_checks = summary.figures.checks.iter().filter(|of| of.fails > 0).map(of_check);
         let exceptions = summary.figures.exceptions;
-        let exceptions = (exceptions > 0).then(|| format!("{exceptions} exceptions in the script"));
+        let exceptions = (exceptions > 0).then(|| {
+            format!("{exceptions} {} in the script", if exceptions == 1 { "exception" } else { "exceptions" })
+        });
         Findings {
             objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
             failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
-            notes: not_read(&self.k6).into_iter().chain(not_sent(&self.k6)).collect(),
+            notes: not_read(&self.k6).into_iter().chain(not_sent(&self.k6)).chain(cut_off(&self.k6)).collect(),
             figures: Some(summary.figures.clone()),
         }
     }

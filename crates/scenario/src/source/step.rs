@@ -141,7 +141,7 @@ record! {
     Parallel {
         /// The requests.
         requests: Vec<Step> = "parallel",
-        /// How many are under way to one host.
+        /// How many are under way to one target.
         at_most: Option<Scalar> = "at most",
     }
 }

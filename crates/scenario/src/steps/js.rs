@@ -1,5 +1,8 @@
 //! Steps in JavaScript: the way out where the language does not say what is wanted.
 
+mod blanked;
+
+use self::blanked::blanked;
 use super::Step;
 use crate::compile::Session;
 use crate::diagnostic::did_you_mean;
@@ -10,8 +13,9 @@ use crate::plan::{CodePlan, CodeVariable, Op};
 use crate::sink::Sink;
 use crate::yaml::{Node, Position};
 
-/// What stands in front of a variable's name.
-const VARS: &str = "vars.";
+/// What has the variables, and what stands between it and a variable's name.
+const VARS: &str = "vars";
+const DOT: &str = ".";
 /// The last answer's name.
 const ANSWER: &str = "res";
 /// Operators that stand in front of a `=`, where that sets what is on its left.
@@ -42,14 +46,15 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Ok(index) = u16::try_from(session.requests.codes.len()) else {
         return sink.error(step.value, "this scenario has too many js steps");
     };
+    let only_code = blanked(text);
     let mut code = CodePlan {
         text: text.into(),
         variables: Vec::new(),
-        reads_answer: mentions(text, ANSWER),
+        reads_answer: mentions(&only_code, ANSWER),
         file: sink.name().to_owned(),
         places: places(step.value, sink),
     };
-    for named in named(text) {
+    for named in named(&only_code) {
         if code.variables.iter().any(|known| known.name == named.name) {
             if !named.is_set {
                 session.scope.read(named.name);
@@ -67,7 +72,8 @@ impl Session<'_, '_> {
     pub(crate) fn define_in_code(&mut self, node: &Node) {
         let Some(text) = node.text() else { return };
         let mut of_lines = None;
-        for named in named(text).filter(|named| named.is_set || named.may_be_set) {
+        let only_code = blanked(text);
+        for named in named(&only_code).filter(|named| named.is_set || named.may_be_set) {
             let is_setting = self.reader.settings.names().any(|setting| setting == named.name);
             if !is_name(named.name) || (is_setting && !named.is_set) {
                 continue;
@@ -83,6 +89,10 @@ impl Session<'_, '_> {
         let wrong = |message: String| {
             reader.sink.error_at(position(&code.text, &code.places, named), message);
         };
+        if name.is_empty() {
+            wrong("write vars.NAME: a variable is known by its name in the code".to_owned());
+            return None;
+        }
         if !is_name(name) {
             wrong(match RESERVED.contains(&name) {
                 true => format!("\"{name}\" is a word of the expressions; choose another name"),
@@ -138,7 +148,8 @@ fn mentions(code: &str, word: &str) -> bool {
     })
 }
 
-/// The places in code that name variables. It is not parsed: a name in a text or a remark is one, too.
+/// The places in code that name variables; without a name where `vars` has none behind it. Of the code, comments and strings
+/// are blanked.
 fn named(code: &str) -> impl Iterator<Item = Named<'_>> {
     code.match_indices(VARS).filter_map(|(found, _)| {
         let before = &code[..found];
@@ -146,13 +157,16 @@ fn named(code: &str) -> impl Iterator<Item = Named<'_>> {
         if last.is_some_and(|c| is_of_word(c) || (c == '.' && !before.ends_with("..."))) {
             return None;
         }
-        let at = found + VARS.len();
-        let rest = &code[at..];
-        let end = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
-        let (name, rest) = rest.split_at(end);
-        if name.is_empty() {
+        let rest = &code[found + VARS.len()..];
+        if rest.starts_with(is_of_word) {
             return None;
         }
+        let Some(rest) = rest.strip_prefix(DOT) else {
+            return Some(Named { name: "", at: found, is_set: false, may_be_set: false });
+        };
+        let at = code.len() - rest.len();
+        let end = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
         let (before, rest) = (before.trim_end(), rest.trim_start());
         let sets = |operator: &&str| {
             let rest = rest.strip_prefix(*operator);
@@ -224,8 +238,14 @@ mod tests {
             assert_eq!(all(code), [("a", false, true)], "{code}");
         }
         assert_eq!(
-            all("myvars.a; x.vars.b; vars. ; `${vars.c}` + f(...vars.d)"),
-            [("c", false, true), ("d", false, false)]
+            all("myvars.a; x.vars.b; vars. ; `${vars.c}` + f(...vars.d); varsity; {total} = vars; vars['x']"),
+            [
+                ("", false, false),
+                ("c", false, true),
+                ("d", false, false),
+                ("", false, false),
+                ("", false, false)
+            ]
         );
         assert_eq!(all("vars.ä; vars.$x"), [("ä", false, false), ("$x", false, false)]);
     }

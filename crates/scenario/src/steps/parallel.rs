@@ -9,7 +9,7 @@ use crate::plan::{Op, PARALLEL_REQUESTS_MAX};
 step! {
     /// Sends requests at the same time, as a browser loads the parts of a page. The session goes on when all are over.
     KIND("parallel", "a parallel step") ["parallel": STEPS => "Requests of HTTP."] {
-        "at most": Scalar(Whole(1)) => "How many are under way to one host; all by default.",
+        "at most": Scalar(Whole(1)) => "How many are under way to one target; all by default.",
     }
     example: "
 - GET: /shop

@@ -331,6 +331,8 @@ export default () => {{ http.get(`${{base}}/first`); sleep(0.8); http.get(`${{ba
     assert_eq!((count("/first"), count("/last")), (2, 2));
     let count = run(&text("gracefulStop: '0s'"));
     assert_eq!((count("/first"), count("/last")), (2, 0));
+    let told = server.run(&server.folder.path().join("it.js"), &[]);
+    assert!(stdout(&told).contains("cut off at the end of the load: 2"), "{}", stdout(&told));
     // rates that are no higher than they may be
     let count = run(
         "export const options = { vus: 3, iterations: 12, rps: 20, thresholds: { http_reqs: ['rate<23'] } };

@@ -167,6 +167,10 @@ impl Codec for Answers {
         self.decoder.keep_alive()
     }
 
+    fn goes_over(&self) -> bool {
+        matches!(self.upgraded(), Some(Ok(())))
+    }
+
     fn answer(&self) -> &dyn Answer {
         self
     }

@@ -565,7 +565,7 @@ impl<I: Io + 'static> Conversations for Messages<I> {
             return Ok(Spoken::Unsaid);
         }
         if !socket.say(said, key) {
-            return Err(io::Error::other("more is said than the server takes"));
+            return Err(io::Error::other("the server does not read: the buffer for what is sent is full"));
         }
         let is_left = socket.is_leaving();
         self.flush(c)?;
