@@ -453,7 +453,7 @@ fn what_only_seems_to_be_under_way_together_is_not() {
     let entries =
         [entry(0, 20.9, "/x", ""), entry(20, 10.0, "/login", "/home"), entry(25, 10.0, "/home", "")];
     let text = checked(&har_of(&json!({"log": {"entries": entries}}), &[]).unwrap());
-    assert!(!text.contains("parallel") && text.contains("/home"), "{text}");
+    assert!(!text.contains("- parallel:") && text.contains("/home"), "{text}");
 }
 
 /// The scenario of one request with a body.
