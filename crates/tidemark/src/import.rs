@@ -163,9 +163,8 @@ fn parent(file: &Path) -> &Path {
 
 /// What `tidemark run` is to carry out: a scenario, or one that is made of a plan.
 pub fn loaded(arguments: &RunArguments) -> Result<Experiment, Failure> {
-    let file = Path::new(&arguments.scenario);
     #[cfg(feature = "js")]
-    if script::is_script(file) && arguments.properties.is_empty() {
+    if script::is_script(Path::new(&arguments.scenario)) && arguments.properties.is_empty() {
         return script::loaded(arguments);
     }
     if !arguments.env.is_empty() {

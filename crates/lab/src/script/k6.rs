@@ -311,7 +311,11 @@ impl Script for K6Script {
             objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
             failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
-            notes: not_read(&self.k6).into_iter().chain(not_sent(&self.k6)).chain(cut_off(&self.k6)).collect(),
+            notes: not_read(&self.k6)
+                .into_iter()
+                .chain(not_sent(&self.k6))
+                .chain(cut_off(&self.k6))
+                .collect(),
             figures: Some(summary.figures.clone()),
         }
     }
