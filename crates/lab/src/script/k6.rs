@@ -33,7 +33,7 @@ struct K6Script {
 fn not_sent(k6: &K6) -> Option<String> {
     let count = k6.requests_not_sent();
     (count > 0).then(|| {
-        format!("requests of the script not sent: {count}, as their URL is not valid; only its own http_req_failed counts them")
+        format!("requests of the script not sent: {count}, as their URL is not valid or blockHostnames has its host; only its own http_req_failed counts them")
     })
 }
 
@@ -41,7 +41,7 @@ fn not_sent(k6: &K6) -> Option<String> {
 fn cut_off(k6: &K6) -> Option<String> {
     let count = k6.iterations_cut_off();
     (count > 0).then(|| {
-        format!("iterations cut off at the end of the load: {count}; gracefulStop (limits: drain) was too short for them")
+        format!("iterations cut off at the end of the load: {count}; no figure of the script has them; a longer gracefulStop (limits: drain) lets them finish")
     })
 }
 

@@ -446,7 +446,7 @@ impl Request {
         // a WebSocket's connection is kept in any case
         let head = key.and_then(|_| head.strip_suffix(CLOSES.as_bytes())).unwrap_or(head);
         // the host that the program names stands in place of the server's, which is the first line
-        let own_host = request.header("host").and(memchr::memmem::find(head, b"\r\nHost: "));
+        let own_host = request.header("host").and_then(|_| memchr::memmem::find(head, b"\r\nHost: "));
         match own_host.and_then(|at| Some((at + 2, memchr::memmem::find(&head[at + 2..], b"\r\n")? + 2))) {
             Some((at, length)) => {
                 out.extend_from_slice(&head[..at]);
