@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{Ctx, Module, Result};
 
+use crate::modules::is_ours;
+
 /// Bytecode of modules, by their names. What is in it stays, as runtimes refer to it.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled(Mutex<HashMap<String, Arc<[u8]>>>);
@@ -30,7 +32,8 @@ impl Compiled {
         }
         let module = Module::declare(ctx.clone(), name, source()?)?;
         let bytes: Arc<[u8]> =
-            module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })?.into();
+            // whoever reads a stack looks for lines of their own
+            module.write(WriteOptions { strip_source: true, strip_debug: is_ours(name), ..WriteOptions::default() })?.into();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_insert(bytes);
         Ok(module)
     }

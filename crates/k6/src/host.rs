@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
 use rquickjs::{
-    ArrayBuffer, Atom, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module,
-    Object, Result, Runtime, Value,
+    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module, Object,
+    Result, Runtime, Value,
 };
 
 use tidemark_scenario::units::Time;
@@ -50,6 +50,10 @@ pub(crate) struct Host {
     pub sockets: Sockets,
     /// What came over them.
     pub inbox: Rc<RefCell<Inbox>>,
+    /// Bytes of answers that its script holds, outside its JavaScript memory.
+    pub replies: Rc<Cell<usize>>,
+    /// Whether what an iteration begins with has something to do: it left timers, cookies, sockets or a group.
+    leaves: Cell<bool>,
     /// Promises that were rejected, and nobody looked at that.
     rejected: Rejected,
     pub ending: Rc<Ending>,
@@ -108,6 +112,11 @@ impl Host {
             )),
             false => Ok(()),
         }
+    }
+
+    /// The iteration leaves something that the next one must not find.
+    pub fn leaves_something(&self) {
+        self.leaves.set(true);
     }
 
     /// Why a promise was rejected that nobody has looked at.
@@ -207,6 +216,8 @@ pub(crate) fn live(
         beside: Beside::default(),
         sockets: Sockets::default(),
         inbox: Rc::clone(inbox),
+        replies: Rc::default(),
+        leaves: Cell::new(true),
         rejected,
         ending,
         turn,
@@ -239,13 +250,10 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     caught(configure(ctx, &namespace, host))?;
     host.is_init.set(false);
     let mut output = Output::Ready;
-    let globals = ctx.globals();
-    let natives: Object<'js> = globals.get("__k6").catch(ctx).map_err(|error| words(host, &error))?;
+    let natives: Object<'js> = ctx.globals().get("__k6").catch(ctx).map_err(|error| words(host, &error))?;
     let begin = natives.get("begin");
-    let iter = Atom::from_str(ctx.clone(), "__ITER");
     let begin = begin.catch(ctx).map_err(|error| words(host, &error))?;
-    let iter = iter.catch(ctx).map_err(|error| words(host, &error))?;
-    let mut live = Live { namespace, globals, natives, begin, iter, functions: Vec::new(), data: None };
+    let mut live = Live { namespace, natives, begin, functions: Vec::new(), data: None };
     loop {
         let input = host.way.suspend(output);
         host.turn.set(Instant::now());
@@ -266,7 +274,11 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         }
         output = match called {
             Ok(returned) => Output::Returned(returned),
-            Err(words) => Output::Threw(words),
+            Err(words) => {
+                // code that was to put things in order may not have run
+                host.leaves_something();
+                Output::Threw(words)
+            }
         };
         if host.ending.is_begun() {
             return Ok(());
@@ -277,11 +289,9 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
 /// What iterations need of their runtime.
 struct Live<'js> {
     namespace: Object<'js>,
-    globals: Object<'js>,
     natives: Object<'js>,
     /// What an iteration begins with.
     begin: Function<'js>,
-    iter: Atom<'js>,
     /// The script's functions that have been called, by their names.
     functions: Vec<(Arc<str>, Function<'js>)>,
     /// The result of `setup`, once it was asked for.
@@ -316,12 +326,14 @@ impl<'js> Live<'js> {
             let env = host.scenario().map(|of| of.env.as_slice()).unwrap_or_default();
             set_env(ctx, host, env).catch(ctx).map_err(failed)?;
         }
-        self.globals.set(self.iter.clone(), host.iteration.get()).catch(ctx).map_err(failed)?;
         host.iteration.set(host.iteration.get() + 1);
-        self.begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+        if host.leaves.take() {
+            self.begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
+        }
         if host.number == MAIN {
             // as k6 tags what they measure
-            self.natives.set("group", format!("::{}", call.function)).catch(ctx).map_err(failed)?;
+            let vu: Object<'_> = self.natives.get("vu").catch(ctx).map_err(failed)?;
+            vu.set("group", format!("::{}", call.function)).catch(ctx).map_err(failed)?;
         }
         let argument = match &call.argument {
             Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
@@ -387,6 +399,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     }
     let natives = Object::new(ctx.clone())?;
     crate::requests::install(&natives)?;
+    crate::reply::install(&natives)?;
     crate::sockets::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
     natives.set("log", Func::from(log))?;
@@ -404,6 +417,9 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("failTest", Func::from(fail_test))?;
     natives.set("info", Func::from(info))?;
     natives.set("timersAre", Func::from(timers_are))?;
+    natives.set("load", Func::from(load))?;
+    natives.set("iteration", Func::from(iteration))?;
+    natives.set("leavesSomething", Func::from(leaves_something))?;
     natives.set("options", Func::from(options))?;
     natives.set("duration", Func::from(duration))?;
     natives.set("resolve", Func::from(resolve))?;
@@ -420,7 +436,6 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     let globals = ctx.globals();
     globals.set("__k6", natives)?;
     globals.set("__VU", host.number)?;
-    globals.set("__ITER", 0)?;
     set_env(ctx, host, &[])?;
     let source = || Ok(include_str!("js/globals.js").to_owned());
     host.script.compiled.module(ctx, "k6/globals", source).and_then(Module::eval).map(drop)
@@ -611,8 +626,30 @@ fn options(ctx: Ctx<'_>) -> Result<String> {
 
 /// Notes whether there are timers.
 fn timers_are(ctx: Ctx<'_>, there: bool) -> Result<()> {
-    host(&ctx)?.has_timers.set(there);
+    let host = host(&ctx)?;
+    host.has_timers.set(there);
+    host.leaves_something();
     Ok(())
+}
+
+fn leaves_something(ctx: Ctx<'_>) -> Result<()> {
+    host(&ctx)?.leaves_something();
+    Ok(())
+}
+
+/// What one of our own modules exports, which is loaded now.
+fn load<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
+    let host = host(&ctx)?;
+    // by an import, so that there is one of it
+    let source = || Ok(format!("import * as all from \"{name}\"; globalThis.__k6.loaded = all;"));
+    let (_, evaluated) = host.script.compiled.module(&ctx, &format!("load {name}"), source)?.eval()?;
+    evaluated.finish::<()>()?;
+    ctx.globals().get::<_, Object<'js>>("__k6")?.get("loaded")
+}
+
+/// The number of the iteration, from 0.
+fn iteration(ctx: Ctx<'_>) -> Result<u64> {
+    Ok(host(&ctx)?.iteration.get().saturating_sub(1))
 }
 
 /// Milliseconds in a text such as `1m30s`.

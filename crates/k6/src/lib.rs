@@ -27,6 +27,7 @@ mod once;
 mod options;
 mod program;
 mod rehearsal;
+mod reply;
 mod requests;
 mod scenario;
 mod script;

@@ -370,15 +370,38 @@ pub(crate) struct Measured {
     pub metrics: Vec<Option<Values>>,
     /// As the list of parts.
     pub parts: Vec<Option<Values>>,
-    /// By group and name.
-    pub checks: BTreeMap<(String, String), CheckCounts>,
-    /// In the order in which they came.
-    pub check_order: Vec<(String, String)>,
+    /// By group, then by name.
+    checks: BTreeMap<String, BTreeMap<String, CheckCounts>>,
+    /// Groups and names, in the order in which they came.
+    check_order: Vec<(String, String)>,
     /// Checks that found no place.
     pub checks_lost: u64,
 }
 
 impl Measured {
+    /// All checks, in the order in which they came.
+    pub fn checks(&self) -> impl Iterator<Item = (&str, &str, CheckCounts)> {
+        self.check_order.iter().filter_map(|(group, name)| {
+            Some((group.as_str(), name.as_str(), *self.checks.get(group)?.get(name)?))
+        })
+    }
+
+    /// Adds to how often a check held. False: there are too many checks for one more.
+    fn add_check(&mut self, group: &str, name: &str, more: CheckCounts) -> bool {
+        let known = self.checks.get_mut(group).and_then(|of| of.get_mut(name));
+        let counts = match known {
+            Some(counts) => counts,
+            None if self.check_order.len() >= NAMES_MAX => return false,
+            None => {
+                self.check_order.push((group.to_owned(), name.to_owned()));
+                self.checks.entry(group.to_owned()).or_default().entry(name.to_owned()).or_default()
+            }
+        };
+        counts.passes += more.passes;
+        counts.fails += more.fails;
+        true
+    }
+
     /// A metric has this one value.
     pub fn set(&mut self, metric: usize, kind: Kind, value: f64) {
         if self.metrics.len() <= metric {
@@ -413,19 +436,9 @@ impl Metrics {
     /// A check held, or did not.
     pub fn check(&self, group: &str, name: &str, is_good: bool) {
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (group.to_owned(), name.to_owned());
-        let is_known = measured.checks.contains_key(&key);
-        if !is_known {
-            if measured.checks.len() >= NAMES_MAX {
-                measured.checks_lost += 1;
-                return;
-            }
-            measured.check_order.push(key.clone());
-        }
-        let counts = measured.checks.entry(key).or_default();
-        match is_good {
-            true => counts.passes += 1,
-            false => counts.fails += 1,
+        let more = CheckCounts { passes: is_good.into(), fails: (!is_good).into() };
+        if !measured.add_check(group, name, more) {
+            measured.checks_lost += 1;
         }
     }
 
@@ -443,14 +456,10 @@ impl Metrics {
                 }
             }
         }
-        for key in &measured.check_order {
-            let of = measured.checks.get(key).copied().unwrap_or_default();
-            if !sum.checks.contains_key(key) {
-                sum.check_order.push(key.clone());
+        for (group, name, counts) in measured.checks() {
+            if !sum.add_check(group, name, counts) {
+                sum.checks_lost += 1;
             }
-            let counts = sum.checks.entry(key.clone()).or_default();
-            counts.passes += of.passes;
-            counts.fails += of.fails;
         }
         sum.checks_lost += measured.checks_lost;
     }

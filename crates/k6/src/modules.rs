@@ -34,6 +34,9 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
     ("tidemark:answer", include_str!("js/lib/answer.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
+    ("tidemark:http", include_str!("js/http-core.js")),
+    ("tidemark:more", include_str!("js/http-more.js")),
+    ("tidemark:rehearsal", include_str!("js/rehearsal.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
     ("tidemark:globals", include_str!("js/lib/globals.js")),
     (SOCKETS, include_str!("js/sockets.js")),
@@ -73,6 +76,14 @@ pub(crate) struct Modules(pub Arc<Script>);
 /// The source of a module of its own name.
 pub(crate) fn built_in(name: &str) -> Option<&'static str> {
     BUILT_IN.iter().chain(SHARED).find(|(known, _)| *known == name).map(|(_, source)| *source)
+}
+
+/// Whether a module of this name is a part of this program.
+pub(crate) fn is_ours(name: &str) -> bool {
+    built_in(name).is_some()
+        || name == "k6/globals"
+        || name.starts_with("load tidemark:")
+        || library(name).is_some()
 }
 
 /// The source that stands for a library of the web: one of jslib.k6.io, from there or from where its source is kept.

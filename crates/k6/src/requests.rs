@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rquickjs::function::Func;
-use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, Result, Value};
+use rquickjs::{Array, Class, Coerced, Ctx, Object, Result, Value};
 use tidemark_drive::MOST_BRANCHES;
 
 use crate::bytes;
 use crate::host::{Host, SLEEP_MAX, host};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
+use crate::reply::{self, Reply};
 use crate::vu::{Answer, Input, Output, Request};
 
 /// What is measured of a request once its answer is there.
@@ -83,14 +84,6 @@ pub(crate) fn below(host: &Host, url: &str) -> Option<String> {
     Some(format!("{base}{url}"))
 }
 
-/// The lines of an answer's head, apart from the cookies that it sets.
-pub(crate) fn without_cookies(head: &str) -> (String, String) {
-    let is_cookie = |line: &&str| line.get(..11).is_some_and(|name| name.eq_ignore_ascii_case("set-cookie:"));
-    let (cookies, head): (Vec<&str>, Vec<&str>) = head.lines().partition(is_cookie);
-    let cookies: Vec<&str> = cookies.into_iter().map(|line| line[11..].trim()).collect();
-    (head.join("\n"), cookies.join("\n"))
-}
-
 /// What is sent, and what is measured of it. `extra`: time-out in ms (below 0 none), name, whether the body is of no
 /// interest, good statuses as pairs (null: none is bad or good), tags.
 fn made(
@@ -149,7 +142,7 @@ fn send<'js>(
     head: String,
     group: String,
     extra: Option<Array<'js>>,
-) -> Result<Array<'js>> {
+) -> Result<Class<'js, Reply>> {
     let host = host(&ctx)?;
     host.is_in_run(&ctx, "a request")?;
     let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
@@ -178,6 +171,7 @@ fn send_beside<'js>(
     }
     let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
     let id = host.beside.number();
+    host.leaves_something();
     host.beside.made.borrow_mut().insert(id, made);
     host.wait(&ctx, Output::Begin(id, Box::new(request)))?;
     Ok(id)
@@ -214,45 +208,19 @@ pub(crate) fn arrived<'js>(
     host: &Host,
     id: u64,
     answer: Answer,
-) -> Result<Option<Array<'js>>> {
+) -> Result<Option<Class<'js, Reply>>> {
     let made = host.beside.made.borrow_mut().remove(&id);
     made.map(|made| measured(ctx, host, &made, answer)).transpose()
 }
 
 /// Measures a request, and makes its answer what JavaScript takes.
-fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Result<Array<'js>> {
+fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Result<Class<'js, Reply>> {
     let is_expected = match &made.expected {
         Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
         None => (200..400).contains(&answer.status),
     } && answer.status != 0;
     measure(host, made, &answer, is_expected);
-    raw(ctx, answer)
-}
-
-/// An answer as `Response` takes it.
-fn raw<'js>(ctx: &Ctx<'js>, answer: Answer) -> Result<Array<'js>> {
-    let raw = Array::new(ctx.clone())?;
-    let is_plain = (200..400).contains(&answer.status) && !answer.sets_cookies;
-    let (head, cookies) = match is_plain {
-        true => (answer.head, String::new()),
-        false => without_cookies(&answer.head),
-    };
-    raw.set(0, answer.status)?;
-    raw.set(1, head)?;
-    // a copy, which counts in the user's memory
-    raw.set(2, ArrayBuffer::new_copy(ctx.clone(), answer.body)?)?;
-    raw.set(3, answer.duration_ms)?;
-    raw.set(4, answer.parts.blocked)?;
-    raw.set(5, answer.parts.connecting)?;
-    raw.set(6, answer.parts.handshaking)?;
-    raw.set(7, answer.parts.receiving)?;
-    if !is_plain {
-        let code = if answer.status >= 400 { u32::from(answer.status) + 1_000 } else { answer.error_code };
-        raw.set(8, code)?;
-        raw.set(9, answer.error)?;
-        raw.set(10, cookies)?;
-    }
-    Ok(raw)
+    reply::of(ctx, host, answer)
 }
 
 fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {

@@ -12,6 +12,7 @@ use crate::bytes;
 use crate::host::{self, Host, SLEEP_MAX};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
+use crate::reply;
 use crate::requests;
 use crate::vu::{Answer, Input, Output, Request};
 
@@ -216,6 +217,7 @@ fn open<'js>(
         request.url = url;
     }
     let number = host.beside.number();
+    host.leaves_something();
     add(&host, &socket, &[(metrics::DATA_SENT, Kind::Counter, head.len() as f64)]);
     host.sockets.all.borrow_mut().insert(number, socket);
     host.wait(&ctx, Output::Begin(number, Box::new(request)))?;
@@ -285,7 +287,7 @@ fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u64, at: Instant, news: News) 
                 (false, 0) => answer.error,
                 (false, _) => "websocket: bad handshake".to_owned(),
             };
-            let (head, cookies) = requests::without_cookies(&head);
+            let (head, cookies) = reply::split(&head);
             put(&["open"])?;
             list.set(1, status)?;
             list.set(2, head)?;

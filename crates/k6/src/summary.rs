@@ -51,9 +51,11 @@ impl ThresholdOutcome {
 
 /// All checks that were measured, in the order in which they came.
 pub(crate) fn checks(measured: &Measured) -> Vec<ScriptCheck> {
-    let told = measured.check_order.iter().filter_map(|key| {
-        let CheckCounts { passes, fails } = *measured.checks.get(key)?;
-        Some(ScriptCheck { group: key.0.clone(), name: key.1.clone(), passes, fails })
+    let told = measured.checks().map(|(group, name, CheckCounts { passes, fails })| ScriptCheck {
+        group: group.to_owned(),
+        name: name.to_owned(),
+        passes,
+        fails,
     });
     told.collect()
 }

@@ -1,4 +1,6 @@
 // Cookies, kept and sent as k6 does.
+const host = globalThis.__k6;
+
 export const hostOf = (url) => /^[a-z]+:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)/i.exec(url)?.[1].toLowerCase() ?? "";
 const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
 
@@ -21,6 +23,7 @@ export class CookieJar {
 
   #put(cookie) {
     this.isEmpty = false;
+    host.leavesSomething();
     const same = (other) => other.name === cookie.name && other.host === cookie.host && other.path === cookie.path;
     const at = this.#all.findIndex(same);
     if (at >= 0) this.#all[at] = cookie;

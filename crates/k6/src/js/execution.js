@@ -26,13 +26,13 @@ const tags = new Proxy({}, {
       throw new TypeError(`invalid value for the tag '${String(name)}': a string, a number or a boolean is expected`);
     }
     target[name] = String(value);
-    host.vuTags[name] = target[name];
-    host.hasVuTags = true;
+    host.vu.tags[name] = target[name];
+    host.vu.hasTags = true;
     return true;
   },
   deleteProperty(target, name) {
     delete target[name];
-    delete host.vuTags[name];
+    delete host.vu.tags[name];
     return true;
   },
 });

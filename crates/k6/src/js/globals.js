@@ -1,10 +1,16 @@
 // What every script finds without an import. `__k6` is the host: functions in Rust.
-import { consoleOf, cryptoOf } from "tidemark:globals";
-
 (() => {
   const host = globalThis.__k6;
-  globalThis.console = consoleOf(host);
-  globalThis.crypto = cryptoOf(host);
+  // made when a script first asks for them
+  for (const [name, make] of [["console", "consoleOf"], ["crypto", "cryptoOf"]]) {
+    const is = (value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })[name];
+    Object.defineProperty(globalThis, name, { get: () => is(host.load("tidemark:globals")[make](host)), set: is, configurable: true });
+  }
+  Object.defineProperty(globalThis, "__ITER", { get: () => host.iteration(), configurable: true });
+
+  // the group that it is in, and tags of its own, by `exec.vu.tags` or `exec.vu.metrics.tags`
+  const vu = { group: "", hasTags: false, tags: {} };
+  host.vu = vu;
 
   // timers of the user's own loop
   const timers = new Map();
@@ -38,29 +44,7 @@ import { consoleOf, cryptoOf } from "tidemark:globals";
     timer.call(...timer.values);
   };
 
-  if (host.isRehearsal) {
-    // something of which every field is there
-    const anything = (depth) =>
-      new Proxy(function () {}, {
-        get(target, key) {
-          if (key === Symbol.toPrimitive) return (hint) => (hint === "number" ? 1 : "1");
-          if (key === Symbol.iterator) return function* () { if (depth < 4) yield anything(depth + 1); };
-          if (key === "toString" || key === "toJSON") return () => "1";
-          if (key === "length") return 1;
-          if (key === "then") return undefined;
-          if (key in Array.prototype && typeof Array.prototype[key] === "function") {
-            return (...values) => Array.prototype[key].apply(depth < 4 ? [anything(depth + 1)] : [], values);
-          }
-          return depth < 12 ? anything(depth + 1) : undefined;
-        },
-        apply: () => anything(depth + 1),
-        has: () => true,
-        ownKeys: () => ["prototype"],
-      });
-    host.anything = anything(0);
-    const parse = JSON.parse;
-    JSON.parse = (text, ...more) => (text === host.rehearsalBody ? host.anything : parse(text, ...more));
-  }
+  if (host.isRehearsal) host.load("tidemark:rehearsal");
 
   // `require` of a file that was written for it; what it names has been imported
   host.requireFrom = (known) => (name) => {
@@ -82,20 +66,17 @@ import { consoleOf, cryptoOf } from "tidemark:globals";
     };
   };
 
-  // what an iteration begins with
+  // what an iteration begins with, where the one before it left something
   const begins = [];
   host.onBegin = (call) => void begins.push(call);
   host.begin = () => {
     if (timers.size > 0) timers.clear();
-    host.group = "";
+    vu.group = "";
     for (const call of begins) call();
   };
-  host.group = "";
-  // tags of the user's own, by `exec.vu.tags` or `exec.vu.metrics.tags`
-  host.vuTags = {};
   host.tags = (own) => {
     let flat = "";
-    for (const tags of [host.vuTags, own]) {
+    for (const tags of [vu.tags, own]) {
       if (tags) for (const name in tags) flat += `${name}\0${tags[name]}\0`;
     }
     return flat;

@@ -1,4 +1,6 @@
 const host = globalThis.__k6;
+const { check: toldCheck, vu } = host;
+const AsyncFunction = (async () => {}).constructor;
 const durations = host.metric("group_duration", "trend", true);
 
 export function check(value, sets, tags) {
@@ -9,7 +11,7 @@ export function check(value, sets, tags) {
     if (result instanceof Promise) throw new TypeError(`check "${name}": its function is async, and a promise is always true`);
     const good = Boolean(result);
     if (!good) all = false;
-    host.check(name, good, host.group, tags || host.hasVuTags ? host.tags(tags) : "");
+    toldCheck(name, good, vu.group, tags || vu.hasTags ? host.tags(tags) : "");
   }
   return all || host.isRehearsal;
 }
@@ -17,17 +19,17 @@ export function check(value, sets, tags) {
 export function group(name, call) {
   name = String(name);
   if (name.includes("::")) throw new Error("the name of a group contains no ::");
-  if (call && call.constructor && call.constructor.name === "AsyncFunction") {
+  if (call instanceof AsyncFunction) {
     throw new TypeError(`group "${name}" has an async function, for which groups do not wait; call it without async`);
   }
-  const outer = host.group;
+  const outer = vu.group;
   const begun = host.now();
-  host.group = `${outer}::${name}`;
+  vu.group = `${outer}::${name}`;
   try {
     return call();
   } finally {
-    host.add(durations, host.now() - begun, host.group, "");
-    host.group = outer;
+    host.add(durations, host.now() - begun, vu.group, "");
+    vu.group = outer;
   }
 }
 

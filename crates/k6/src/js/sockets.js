@@ -1,7 +1,8 @@
 // What `k6/ws` and `k6/websockets` have in common: the handshake's request.
-import { cookieJar, CookieJar } from "k6/http";
+import { asCookie, cookieJar, CookieJar } from "tidemark:more";
 
 const host = globalThis.__k6;
+const { vu } = host;
 
 // headers that the handshake has already
 const MINE = new Set(["upgrade", "connection", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"]);
@@ -56,11 +57,11 @@ export function open(url, params, offered, isStandard) {
   }
   if (!hasAgent) head += host.setting.agent;
   const asked = url.replace(/^ws/i, "http");
-  const kept = jar.of(asked).map((one) => `${one.name}=${host.asCookie(one.value)}`);
+  const kept = jar.of(asked).map((one) => `${one.name}=${asCookie(one.value)}`);
   const cookie = ownCookies ?? kept.join("; ");
   if (cookie !== "") head += `Cookie: ${cookie}\n`;
   const name = tags?.name === undefined ? undefined : String(tags.name);
-  const flatTags = tags || host.hasVuTags ? host.tags(tags) : "";
-  const id = host.socketOpen(asked, url, head, protocols.filter((one) => one !== "").join(", "), [host.group, name, flatTags, isStandard]);
+  const flatTags = tags || vu.hasTags ? host.tags(tags) : "";
+  const id = host.socketOpen(asked, url, head, protocols.filter((one) => one !== "").join(", "), [vu.group, name, flatTags, isStandard]);
   return { id, keep: (cookies) => cookies && jar.take(asked, cookies.split("\n")) };
 }

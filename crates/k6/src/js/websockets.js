@@ -1,4 +1,5 @@
 // `k6/websockets`: WebSockets as in a browser, several at once.
+import { headersOf } from "tidemark:answer";
 import { isNothing, open } from "tidemark:sockets";
 
 const host = globalThis.__k6;
@@ -212,7 +213,7 @@ export class WebSocket {
           this.#end(fourth, undefined, "");
           break;
         }
-        this.#protocol = host.headersOf(second)["Sec-Websocket-Protocol"] ?? "";
+        this.#protocol = headersOf(second)["Sec-Websocket-Protocol"] ?? "";
         if (this.#state === CLOSING) host.socketClose(this.#id, ...this.#closing);
         if (this.#state !== CONNECTING) break;
         this.#state = OPEN;

@@ -1,4 +1,5 @@
 // `k6/ws`: a WebSocket that the function which opens it waits for.
+import { headersOf } from "tidemark:answer";
 import { isNothing, open } from "tidemark:sockets";
 
 const host = globalThis.__k6;
@@ -106,7 +107,7 @@ export function connect(...args) {
   const asked = open(url, params, [], false);
   const [, status, head, body, words, cookies] = host.socketNext(asked.id, -1);
   asked.keep(cookies);
-  const headers = host.isRehearsal ? host.anything : host.headersOf(head);
+  const headers = host.isRehearsal ? host.anything : headersOf(head);
   if (words !== "") {
     host.socketOver(asked.id);
     if (host.setting.throw) throw new Error(words);
