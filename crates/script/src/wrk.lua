@@ -11,23 +11,36 @@ local wrk = {
    thread = nil,
 }
 
+-- The pieces of the text that is made: one table for all.
+local pieces = {}
+
 -- The text of a request; what is left out is that of `wrk`.
 function wrk.format(method, path, headers, body)
-   method = method or wrk.method
-   path = path or wrk.path
    headers = headers or wrk.headers
    body = body or wrk.body
    if not headers["Host"] then
       headers["Host"] = wrk.headers["Host"]
    end
-   headers["Content-Length"] = body and #body
-   local lines = { method .. " " .. path .. " HTTP/1.1" }
-   for name, value in pairs(headers) do
-      lines[#lines + 1] = name .. ": " .. tostring(value)
+   if body then
+      headers["Content-Length"] = #body
+   elseif headers["Content-Length"] then
+      headers["Content-Length"] = nil
    end
-   lines[#lines + 1] = ""
-   lines[#lines + 1] = body or ""
-   return table.concat(lines, "\r\n")
+   pieces[1] = method or wrk.method
+   pieces[2] = " "
+   pieces[3] = path or wrk.path
+   pieces[4] = " HTTP/1.1\r\n"
+   local count = 4
+   for name, value in pairs(headers) do
+      pieces[count + 1] = name
+      pieces[count + 2] = ": "
+      pieces[count + 3] = tostring(value)
+      pieces[count + 4] = "\r\n"
+      count = count + 4
+   end
+   pieces[count + 1] = "\r\n"
+   pieces[count + 2] = body or ""
+   return table.concat(pieces, "", 1, count + 2)
 end
 
 -- Called for each thread, in the state of `done`.
