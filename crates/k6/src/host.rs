@@ -16,7 +16,6 @@ use rquickjs::{
 
 use tidemark_scenario::units::Time;
 
-use crate::bytes;
 use crate::events::{settle, settle_all};
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
@@ -400,7 +399,6 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     let natives = Object::new(ctx.clone())?;
     crate::requests::install(&natives)?;
     crate::reply::install(&natives)?;
-    crate::sockets::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
     natives.set("log", Func::from(log))?;
     natives.set("now", Func::from(now))?;
@@ -425,8 +423,6 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("resolve", Func::from(resolve))?;
     natives.set("isRehearsal", host.script.is_rehearsal)?;
     natives.set("rehearsalBody", crate::rehearsal::BODY)?;
-    bytes::install(&natives)?;
-    crate::urls::install(&natives)?;
     #[cfg(feature = "html")]
     crate::html::install(&natives)?;
     #[cfg(not(feature = "html"))]

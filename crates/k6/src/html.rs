@@ -83,6 +83,8 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 
 fn first_parse<'js>(ctx: Ctx<'js>, text: Value<'js>, url: Value<'js>) -> Result<Value<'js>> {
     let natives: Object<'js> = ctx.globals().get("__k6")?;
+    crate::bytes::install(&natives)?;
+    crate::urls::install(&natives)?;
     natives.set("page", Func::from(page))?;
     natives.set("pageFind", Func::from(find))?;
     natives.set("pageFilter", Func::from(filter))?;

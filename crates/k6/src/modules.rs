@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Error, Exception, Module, Result};
+use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
 use crate::script::{Script, normal};
+use crate::{bytes, sockets, urls};
 
 /// The modules that are built in.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -109,6 +110,19 @@ fn library(url: &str) -> Option<&'static str> {
     LIBRARIES.iter().find(|(known, _)| *known == named).map(|(_, source)| *source)
 }
 
+/// Adds the natives that a module needs beside those that all have: a user begins sooner without them.
+fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
+    let natives = || ctx.globals().get::<_, Object<'_>>("__k6");
+    match name {
+        SOCKETS => sockets::install(&natives()?),
+        "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/webcrypto" => {
+            bytes::install(&natives()?)
+        }
+        _ if built_in(name).is_some() => Ok(()),
+        _ => bytes::install(&natives()?).and_then(|()| urls::install(&natives()?)),
+    }
+}
+
 impl Resolver for Modules {
     fn resolve<'js>(
         &mut self,
@@ -175,6 +189,7 @@ impl Loader for Modules {
             if name == SOCKETS {
                 self.0.opens_websockets.store(true, Ordering::Relaxed);
             }
+            install_for(ctx, name)?;
             return self.0.compiled.module(ctx, name, || Ok(source.to_owned()));
         }
         let failed = |why: String| Exception::throw_message(ctx, &why);

@@ -16,6 +16,7 @@ use crate::options::Executor;
 use crate::script::Script;
 use crate::sent::Sent;
 use crate::sockets::{News, SWITCHING};
+use crate::urls;
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
 /// How often a user whose iterations are all done looks whether others are at work.
@@ -311,10 +312,7 @@ impl Users {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        let path = match url.query() {
-            Some(query) => format!("{}?{query}", url.path()),
-            None => url.path().to_owned(),
-        };
+        let path = urls::path_as_written(&request.url);
         let fits = |(_, of): &(usize, &Origin)| {
             let below = path.strip_prefix(of.base_path.as_str());
             of.scheme == url.scheme()

@@ -64,6 +64,34 @@ fn with(ctx: Ctx<'_>, href: String, name: String, value: String) -> Result<Strin
     Ok(url.into())
 }
 
+/// Path and query of a URL as they are written, where Go would leave them so: `/a/../b` stays. What cannot be sent is escaped.
+pub(crate) fn path_as_written(url: &str) -> String {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let after_host = after_scheme.find(['/', '?', '#']).map_or("", |at| &after_scheme[at..]);
+    let target = after_host.split('#').next().unwrap_or_default();
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let mut written = String::with_capacity(target.len() + 1);
+    let mut put = |text: &str, stays: &dyn Fn(u8) -> bool| {
+        for byte in text.bytes() {
+            match stays(byte) {
+                true => written.push(char::from(byte)),
+                false => written.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    };
+    // https://pkg.go.dev/net/url#URL.EscapedPath: what it takes for a valid encoding
+    let in_path = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@!'()*[]%".contains(&byte);
+    put(if path.is_empty() { "/" } else { path }, &in_path);
+    if let Some(query) = query {
+        put("?", &|_| true);
+        put(query, &|byte| byte.is_ascii_graphic());
+    }
+    written
+}
+
 /// Names and values in turn.
 fn form_pairs(text: String) -> Vec<String> {
     form_urlencoded::parse(text.as_bytes())
@@ -75,4 +103,22 @@ fn form_text(flat: Vec<String>) -> String {
     let mut text = form_urlencoded::Serializer::new(String::new());
     text.extend_pairs(flat.chunks_exact(2).map(|pair| (&pair[0], &pair[1])));
     text.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_go_as_they_are_written() {
+        for (url, path) in [
+            ("http://h", "/"),
+            ("http://h?a=b", "/?a=b"),
+            ("http://h/a/../b/./c//d#e?f", "/a/../b/./c//d"),
+            ("http://h:80/%7e/a%2Fb?x=%20&y={z}|'\"#f", "/%7e/a%2Fb?x=%20&y={z}|'\""),
+            ("http://h/a b/{c}/é?q=a b&é", "/a%20b/%7Bc%7D/%C3%A9?q=a%20b&%C3%A9"),
+        ] {
+            assert_eq!(path_as_written(url), path, "{url}");
+        }
+    }
 }

@@ -185,7 +185,7 @@ export const prepared = (method, url, body, params) => {
   let sent = null;
   if (body !== null && body !== undefined) {
     if (typeof body === "string" || body instanceof ArrayBuffer) sent = body;
-    else if (ArrayBuffer.isView(body)) sent = host.bytesOf(body);
+    else if (ArrayBuffer.isView(body)) sent = more().bytesOf(body);
     else if (typeof body === "object") {
       const [bytes, type] = more().bodyOf(body);
       sent = bytes;
@@ -194,9 +194,9 @@ export const prepared = (method, url, body, params) => {
   }
   if (given.compression) {
     if (sent !== null) {
-      const kinds = String(given.compression).split(",").map((kind) => kind.trim());
-      for (const kind of kinds) sent = host.compressed(kind, host.bytesOf(sent));
-      head += `Content-Encoding: ${kinds.join(", ")}\n`;
+      const [bytes, kinds] = more().compressed(sent, String(given.compression));
+      sent = bytes;
+      head += `Content-Encoding: ${kinds}\n`;
     }
   }
 

@@ -143,6 +143,15 @@ export const bodyOf = (body) => {
   return [formOf(body), "application/x-www-form-urlencoded"];
 };
 
+export const { bytesOf } = host;
+
+export const compressed = (body, told) => {
+  const kinds = told.split(",").map((kind) => kind.trim());
+  let bytes = body;
+  for (const kind of kinds) bytes = host.compressed(kind, bytesOf(bytes));
+  return [bytes, kinds.join(", ")];
+};
+
 // a user and password in a URL, and the line of a head with them
 export const credentialsOf = (text) => {
   const [login, ...password] = text.split(":");
