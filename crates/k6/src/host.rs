@@ -17,6 +17,7 @@ use rquickjs::{
 use tidemark_scenario::units::Time;
 
 use crate::events::{settle, settle_all};
+use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
@@ -189,7 +190,7 @@ pub(crate) fn live(
 ) -> std::result::Result<(), String> {
     let failed = |error: rquickjs::Error| format!("{}: {error}", script.name);
     // made on this stack, of which the runtime then knows how deep it may go
-    let runtime = Runtime::new().map_err(failed)?;
+    let runtime = Runtime::new_with_alloc(Pieces::of_thread()).map_err(failed)?;
     runtime.set_memory_limit(script.bounds.memory);
     runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
     runtime.set_gc_threshold(GC_BYTES);

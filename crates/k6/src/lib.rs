@@ -21,6 +21,7 @@ mod host;
 #[cfg(feature = "html")]
 mod html;
 mod label;
+mod memory;
 mod metrics;
 mod modules;
 mod once;
