@@ -19,6 +19,7 @@ mod ask;
 mod code;
 mod fault;
 mod follow;
+mod grpc;
 mod launch;
 mod limits;
 mod load;
@@ -44,6 +45,7 @@ pub use ask::{
 };
 pub use code::{CodePlan, CodeVariable};
 pub use fault::{Fault, FaultKind, ROLL_PAUSE};
+pub use grpc::{GrpcCall, GrpcStep};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
@@ -508,6 +510,14 @@ impl RequestPlan {
     pub fn called(&self) -> Option<&str> {
         match &self.ask {
             RequestKind::Call(call) => Some(&call.method),
+            _ => None,
+        }
+    }
+
+    /// The step of gRPC, if it is one.
+    pub fn grpc(&self) -> Option<&GrpcStep> {
+        match &self.ask {
+            RequestKind::Grpc(step) => Some(step),
             _ => None,
         }
     }

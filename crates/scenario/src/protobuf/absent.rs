@@ -1,0 +1,124 @@
+//! What stands in for types in a build without gRPC.
+
+use std::path::{Path, PathBuf};
+
+use super::MethodName;
+
+const ABSENT: &str = "this program was built without gRPC (the cargo feature `grpc`)";
+
+/// Message types and services: none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Types {}
+
+impl Types {
+    /// Whether this build knows any.
+    pub const KNOWN: bool = false;
+
+    /// Reads nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn of_protos(_: &[PathBuf], _: &[PathBuf]) -> Result<Types, String> {
+        Err(ABSENT.into())
+    }
+
+    /// Reads nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn of_descriptors(_: &Path) -> Result<Types, String> {
+        Err(ABSENT.into())
+    }
+
+    /// There is none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn method(&self, _: &MethodName) -> Result<Method, String> {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn services(&self) -> Vec<String> {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn methods(&self) -> Vec<MethodName> {
+        match *self {}
+    }
+}
+
+/// Files that a server tells of: none.
+#[derive(Debug, Default)]
+pub struct Reflected;
+
+impl Reflected {
+    /// Takes nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn take(&mut self, _: &[u8]) -> Result<(), String> {
+        Err(ABSENT.into())
+    }
+
+    /// None.
+    pub fn missing(&self) -> Option<String> {
+        None
+    }
+
+    /// No.
+    pub fn has_service(&self, _: &str) -> bool {
+        false
+    }
+
+    /// There are none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn types(self) -> Result<Types, String> {
+        Err(ABSENT.into())
+    }
+}
+
+/// A method: there is none.
+#[derive(Debug, Clone)]
+pub enum Method {}
+
+impl Method {
+    /// Whether a call sends any number of messages.
+    pub fn sends_many(&self) -> bool {
+        match *self {}
+    }
+
+    /// Whether a call is answered by any number of messages.
+    pub fn answers_many(&self) -> bool {
+        match *self {}
+    }
+
+    /// The type of what is sent.
+    pub fn sends(&self) -> String {
+        match *self {}
+    }
+
+    /// Writes nothing.
+    ///
+    /// # Errors
+    /// Never, as there is no method.
+    pub fn encode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
+        match *self {}
+    }
+
+    /// Reads nothing.
+    ///
+    /// # Errors
+    /// Never, as there is no method.
+    pub fn decode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn example(&self) -> serde_json::Value {
+        match *self {}
+    }
+}
