@@ -14,7 +14,11 @@
 //! # Ok::<(), tidemark_wire::grpc::GrpcError>(())
 //! ```
 
+use std::io::Write as _;
 use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// Bytes in front of a message: whether it is compressed, and its length.
 pub const PREFIX_BYTES: usize = 5;
@@ -132,6 +136,17 @@ pub fn begin_message(out: &mut Vec<u8>) -> usize {
 pub fn end_message(begin: usize, out: &mut [u8]) {
     let length = u32::try_from(out.len() - begin).unwrap_or(u32::MAX);
     out[begin - PREFIX_BYTES + 1..begin].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends a message that is compressed by gzip.
+pub fn write_compressed(message: &[u8], out: &mut Vec<u8>) {
+    let begin = begin_message(out);
+    out[begin - PREFIX_BYTES] = 1;
+    let mut encoder = GzEncoder::new(&mut *out, Compression::fast());
+    // a vector takes all
+    let _ = encoder.write_all(message);
+    let _ = encoder.finish();
+    end_message(begin, out);
 }
 
 /// A time as `grpc-timeout` says it, in the finest unit of which 8 digits are enough; never less than it is.

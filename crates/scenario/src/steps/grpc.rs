@@ -32,6 +32,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "a server of gRPC",
     requests: "calls of gRPC",
     step: "grpc: …",
+    has_streams: true,
 };
 
 /// How much longer than its deadline a call is waited for, lest the server's own word on it is missed.
