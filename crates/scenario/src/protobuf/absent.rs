@@ -11,9 +11,6 @@ const ABSENT: &str = "this program was built without gRPC (the cargo feature `gr
 pub enum Types {}
 
 impl Types {
-    /// Whether this build knows any.
-    pub const KNOWN: bool = false;
-
     /// Reads nothing.
     ///
     /// # Errors

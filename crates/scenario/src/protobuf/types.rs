@@ -30,9 +30,6 @@ pub struct Types(DescriptorPool);
 impl Eq for Types {}
 
 impl Types {
-    /// Whether this build knows any.
-    pub const KNOWN: bool = true;
-
     /// Reads `.proto` files, which import each other from these folders; without any, from those in which they are.
     ///
     /// # Errors

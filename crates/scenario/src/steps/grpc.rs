@@ -22,7 +22,7 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::record::record;
 use crate::grammar::{Key, key};
 use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source};
-use crate::protobuf::{Method, MethodName, Types};
+use crate::protobuf::{Method, MethodName};
 use crate::template::{Encoding, Part, Template};
 use crate::yaml::{Content, Node, one_or_many};
 
@@ -50,7 +50,8 @@ const METADATA: Key = key(
 const DEADLINE: Key = key(
     "deadline",
     Scalar(Time),
-    "The time that the server is told the call has; by default `timeout`. A call is waited for one second longer.",
+    "The time that the server is told the call has; by default `timeout`. Without `timeout` a call is waited for one \
+     second longer.",
 );
 const COMPRESS: Key = key("compress", Scalar(Bool), "Whether messages are sent compressed, by gzip; false by default.");
 
@@ -200,11 +201,6 @@ fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
     for (plan, position) in whole.requests.placed() {
         let RequestKind::Grpc(step) = &plan.ask else { continue };
-        if !Types::KNOWN {
-            let message = "this program was built without gRPC (the cargo feature `grpc`)";
-            whole.reader.sink.error_at(position, message.into());
-            return;
-        }
         let at = match usize::from(plan.target).checked_sub(1) {
             None => Some(whole.system),
             Some(target) => whole.targets.get(target).map(|target| &target.at),

@@ -9,6 +9,7 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Method as Verb};
 use tidemark_record::GrpcCode;
 use tidemark_scenario::protobuf::{Reflected, Types};
+use tidemark_wire::encoding::{Scratch, decode};
 use tidemark_wire::grpc::{Messages, status_text, write_message};
 
 use crate::protocols::http2::blocking::Caller;
@@ -135,8 +136,14 @@ impl<S: Read + Write> Server<'_, S> {
         }
         let mut messages = Messages::new(MESSAGE_BYTES);
         messages.push(answer.body());
-        let message = messages.next().map_err(|error| told(error.to_string()))?;
-        let bytes = message.map(|message| message.bytes.to_vec()).unwrap_or_default();
+        let mut bytes = Vec::new();
+        if let Some(message) = messages.next().map_err(|error| told(error.to_string()))? {
+            let encoding = answer.header("grpc-encoding").filter(|_| message.is_compressed);
+            let read = decode(encoding, message.bytes, MESSAGE_BYTES, &mut bytes, &mut Scratch::default());
+            if !read.map_err(|error| told(error.to_string()))? {
+                bytes = message.bytes.to_vec();
+            }
+        }
         let mut failed = None;
         each(&bytes, FAILED, |error| {
             each(error, 2, |words| {
