@@ -132,12 +132,8 @@ fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
 #[test]
 fn what_is_no_message_is_against_the_protocol() {
     type Write = fn(&mut Call) -> Vec<u8>;
-    let zeros = || {
-        let mut bytes = Vec::new();
-        tidemark_wire::grpc::write_compressed(&vec![0; 16 << 20], &mut bytes);
-        bytes
-    };
-    let bomb = zeros();
+    let mut bomb = Vec::new();
+    tidemark_wire::grpc::write_compressed(&vec![0; 4 << 20], &mut bomb);
     assert!(bomb.len() < 64 << 10);
     let answers: [(Write, &str); 7] = [
         (|_| vec![7, 0, 0, 0, 0], "begins with 7"),
@@ -278,11 +274,12 @@ fn streams_wait_for_their_turn() {
             }
         });
     });
-    let steps = "- grpc open: t.S/Both\n- grpc send: {text: a}\n- grpc close: OK";
+    // how many that are is known once the first call is answered
+    let steps = "- grpc: t.S/Both\n- grpc open: t.S/Both\n- grpc send: {text: a}\n- grpc close: OK";
     let more = "load: {users: 6, hold: 60s}\nlimits: {sessions: 30, drain: 5s, connections: 1, streams: 6}";
     let sum = run(steps, more, address);
-    assert_eq!(outcomes(&sum), [(Outcome::Ok, 90)], "{}", details(&sum));
-    assert_eq!(most.load(Ordering::SeqCst), 2);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 120)], "{}", details(&sum));
+    assert!(most.load(Ordering::SeqCst) <= 2);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) struct Reply {
     messages: Messages,
     /// How messages of this answer are compressed, once its head has come.
     encoding: Option<Vec<u8>>,
+    /// Whether all messages together are the answer, as a list.
+    is_list: bool,
     /// How many messages have come.
     count: u64,
     json: Vec<u8>,
@@ -65,6 +67,7 @@ impl Reply {
             needs_body: false,
             messages: Messages::new(limit_bytes),
             encoding: None,
+            is_list: false,
             count: 0,
             json: Vec::new(),
             limit_bytes,
@@ -82,7 +85,8 @@ impl Reply {
     }
 
     /// Another call begins.
-    pub fn begin(&mut self, method: &Method, needs_body: bool) {
+    pub fn begin(&mut self, method: &Method, needs_body: bool, is_call: bool) {
+        self.is_list = is_call && method.answers_many();
         self.method = Some(method.clone());
         self.needs_body = needs_body;
         self.messages.clear();
@@ -144,7 +148,7 @@ impl Reply {
                 }
             }
         };
-        if method.answers_many() && !self.is_message {
+        if self.is_list {
             self.json.push(if self.count == 1 { b'[' } else { b',' });
         }
         method.decode(bytes, &mut self.json).map_err(violation)?;
@@ -206,7 +210,7 @@ impl Reply {
                 self.words.extend_from_slice(words.as_bytes());
             }
         }
-        if self.needs_body && !self.is_message && self.method.as_ref().is_some_and(Method::answers_many) {
+        if self.needs_body && self.is_list {
             self.json.extend_from_slice(if self.count == 0 { b"[]" } else { b"]" });
         }
         Ok(())

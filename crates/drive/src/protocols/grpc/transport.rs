@@ -91,14 +91,14 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let begun = head.make(cx, &mut self.scratch)?;
                 let bytes = messages.make(head, cx, &mut self.scratch)?;
                 show(&mut self.written, Some(&begun), &messages.json, cx);
-                call.reply.begin(&head.method, *needs_body);
+                call.reply.begin(&head.method, *needs_body, true);
                 self.http.ask(s, (begun, bytes), false);
                 Awaiting::Whole
             }
             Prepared::Open(head) => {
                 let begun = head.make(cx, &mut self.scratch)?;
                 show(&mut self.written, Some(&begun), &[], cx);
-                call.reply.begin(&head.method, true);
+                call.reply.begin(&head.method, true, false);
                 call.opened_by = Some(request);
                 self.http.ask(s, (begun, Bytes::new()), true);
                 Awaiting::Begun
