@@ -7,6 +7,7 @@
 //! What the server says of a call is its status, also where it resets the stream or answers in plain HTTP (the protocol's
 //! tables). A connection that cannot be made or is lost is no status: nobody said anything.
 
+mod questions;
 mod reflection;
 mod reply;
 mod request;
@@ -25,6 +26,7 @@ use crate::io::Io;
 use crate::protocols::http2::{Http2, Streams};
 use crate::protocols::transport::{Client, Event, Setup, Transport};
 use crate::session::failure::Failure;
+pub use questions::check_health;
 use reply::Reply;
 use request::Prepared;
 

@@ -120,6 +120,8 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
     system.rpc = said.rpc.given()?.cloned();
     check_path(&said.rpc, sink);
     system.types = types(said, &system.origin, base, sink);
+    let is_command = matches!(system.origin, SystemOrigin::Command(_));
+    system.is_grpc = is_command && (system.types.is_some() || matches!(system.ready, Ready::Serves(_)));
     system.http = said.http.value.unwrap_or_default();
     if !is_url && system.http != HttpVersion::One {
         let message = "a system that is started is driven over HTTP/1.1; another version belongs to a url";
@@ -174,8 +176,8 @@ fn types(
 ) -> Option<Types> {
     let is_grpc =
         matches!(origin, SystemOrigin::Url(url) if url.starts_with("grpc:") || url.starts_with("grpcs:"));
-    if !is_grpc && !matches!(origin, SystemOrigin::Unknown) {
-        let message = "message types belong to a `url` that begins with grpc:// or grpcs://";
+    if !is_grpc && !matches!(origin, SystemOrigin::Unknown | SystemOrigin::Command(_)) {
+        let message = "message types belong to a `url` that begins with grpc:// or grpcs://, or to a `command`";
         said.protos.refuse(sink, message);
         said.includes.refuse(sink, message);
         said.descriptors.refuse(sink, message);

@@ -14,7 +14,7 @@ const PROXY: &str = "The HTTP proxy that requests to a `url` go through: `http:/
      environment says (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY). None by default.";
 const HTTP: &str =
     "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.";
-const PROTOS: &str = "Of `grpc://`: a `.proto` file with its services, relative to the scenario, or several; else its \
+const PROTOS: &str = "Of `grpc://`, and of a `command` that serves gRPC: a `.proto` file with its services, relative to the scenario, or several; else its \
      reflection tells its types.";
 const INCLUDES: &str = "Of `grpc://`: folders that `protos` import from; by default those in which these are.";
 const DESCRIPTORS: &str = "Of `grpc://`: a file with a descriptor set, in place of `protos`.";
@@ -87,10 +87,13 @@ record! {
 
 record! {
     /// What says that a command is ready: an answer, or a line of its output.
-    pub(crate) struct Ready("ready", "what says that a system is ready", Rule::OneOf(&["path", "log"])) {
+    pub(crate) struct Ready("ready", "what says that a system is ready", Rule::OneOf(&["path", "log", "grpc"])) {
         path: Text = "The path that answers with `status` once it is.",
         status: Status = "Status of that answer; 200 by default.",
         log: Text = "What a line of its output has in it once it is.",
+        grpc: Text =
+            "The service that its health check (grpc.health.v1) says SERVING of, once it is; \"\" for all of it. Calls of gRPC go to \
+             such a command.",
     }
 }
 

@@ -55,6 +55,8 @@ pub struct System {
     pub http: HttpVersion,
     /// Where remote calls are taken; [`RPC_PATH`] where a scenario does not say.
     pub rpc: Option<String>,
+    /// Whether a command serves gRPC.
+    pub is_grpc: bool,
     /// The message types of its gRPC, where the scenario says; else its reflection tells them.
     pub types: Option<Types>,
 }

@@ -33,13 +33,16 @@ pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
         },
         // the command line may name it
         SystemOrigin::Unknown => first.is_some(),
-        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => {
+            whole.scheme().is_some_and(|scheme| spoken.schemes.contains(&scheme))
+        }
     };
     let Spoken { server, requests: what, has_streams, .. } = *spoken;
     if let Some(position) = first.filter(|_| !is_such) {
         let schemes: Vec<String> = spoken.schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+        let other = if has_streams { "`command` with `ready: {grpc: SERVICE}`" } else { "`store`" };
         let message = format!(
-            "{what} go to a system with a url that begins with {}, or to a `store`; beside another system, to one of `targets`",
+            "{what} go to a system with a url that begins with {}, or to a {other}; beside another system, to one of `targets`",
             schemes.join(" or ")
         );
         reader.sink.error_at(position, message);
