@@ -10,7 +10,7 @@ use http::Response;
 use tidemark_record::{GrpcCode, Outcome};
 use tidemark_scenario::Plan;
 
-use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, speaking, status};
+use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, serve_some, speaking, status};
 use crate::support::{Nobody, Sum, begin, finish};
 
 const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
@@ -81,7 +81,8 @@ fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
     let answers: [(Answer, GrpcCode, &str); 9] = [
         (
             |call| {
-                let head = Response::builder().header("content-type", "application/grpc").header("grpc-status", "5");
+                let head =
+                    Response::builder().header("content-type", "application/grpc").header("grpc-status", "5");
                 let head = head.header("grpc-message", "no%20cart").body(()).unwrap();
                 call.answer.send_response(head, true).unwrap();
             },
@@ -169,7 +170,11 @@ fn what_is_no_message_is_against_the_protocol() {
     });
     let sum = run(LOOKS, LOAD, address);
     assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
-    assert!(details(&sum).contains("larger than the limit of 65536 bytes once its gzip is read"), "{}", details(&sum));
+    assert!(
+        details(&sum).contains("larger than the limit of 65536 bytes once its gzip is read"),
+        "{}",
+        details(&sum)
+    );
 }
 
 /// An answer without end is bounded by the time, and by the room where somebody looks at it.
@@ -254,7 +259,8 @@ fn streams_wait_for_their_turn() {
                 let (seen, under_way) = (seen.clone(), under_way.clone());
                 tokio::task::spawn_local(async move {
                     let mut builder = h2::server::Builder::new();
-                    let Ok(mut connection) = builder.max_concurrent_streams(2).handshake::<_, Bytes>(socket).await
+                    let Ok(mut connection) =
+                        builder.max_concurrent_streams(2).handshake::<_, Bytes>(socket).await
                     else {
                         return;
                     };
@@ -306,7 +312,54 @@ fn a_connection_that_is_refused_or_lost_is_no_status() {
     assert_eq!((outcomes(&sum), statuses(&sum).len()), (vec![(Outcome::Reset, 3)], 0), "{}", details(&sum));
 }
 
-/// A GOAWAY between calls, and RST_STREAM of every call with REFUSED_STREAM at first: nothing fails.
+/// A server that lets connections live for three calls each: nothing fails, and new ones are made.
+#[test]
+fn a_connection_that_goes_away_fails_no_call() {
+    let address = serve_some(3, |mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin();
+            let _ = stream.send_data(message("hello").into(), false);
+            end(&mut stream, 0, "");
+        })
+    });
+    let more = "load: {users: 4, hold: 60s}\nlimits: {sessions: 60, drain: 5s, connections: 1, streams: 4}";
+    let sum = run(LOOKS, more, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 60)], "{}", details(&sum));
+    assert!(sum.connects() > 1, "{} connections", sum.connects());
+}
+
+/// Trailers that are larger than any should be: the calls fail, and the run ends.
+#[test]
+fn trailers_are_bounded() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin();
+            let mut trailers = status(0, "");
+            for number in 0..4_000 {
+                let name = http::HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
+                trailers.insert(name, "y".repeat(100).parse().unwrap());
+            }
+            let _ = stream.send_data(message("hello").into(), false);
+            let _ = stream.send_trailers(trailers);
+        })
+    });
+    let sum = run(LOOKS, LOAD, address);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (0, 3), "{}", details(&sum));
+}
+
+/// Every call is reset, as fast as they come: each is told, and the run ends.
+#[test]
+fn a_flood_of_resets_is_counted() {
+    let address = serve(|mut call: Call| Box::pin(async move { call.answer.send_reset(Reason::CANCEL) }));
+    let more = "load: {users: 8, hold: 60s}\nlimits: {sessions: 2000, drain: 5s, connections: 2, streams: 4}";
+    let sum = run(ONE, more, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Status, 2_000)], "{}", details(&sum));
+    assert_eq!(statuses(&sum), [(GrpcCode::Cancelled, 2_000)]);
+}
+
+/// RST_STREAM of every call with REFUSED_STREAM at first: nothing fails.
 #[test]
 fn what_the_server_did_not_take_goes_over_again() {
     let refused = Arc::new(AtomicUsize::new(0));

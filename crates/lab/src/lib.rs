@@ -107,8 +107,8 @@ pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::{Listed, RunOptions};
 pub use script::{EndedScript, Said, check_scripts};
-pub use tidemark_drive::{IoChoice, LOGGED_BYTES, LoggedAnswer, LoggedStep, Timestamps, text_of};
 pub use target::message_types;
+pub use tidemark_drive::{IoChoice, LOGGED_BYTES, LoggedAnswer, LoggedStep, Timestamps, text_of};
 pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.

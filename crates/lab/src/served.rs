@@ -314,7 +314,9 @@ fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Re
             let health = |mut stream| check_health(&mut stream, &target.authority, service);
             match dial(&target.address, ASK_MAX).and_then(health) {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(words)) => Err(format!("{words}; `ready: {{grpc: …}}` names the service that it is asked for")),
+                Ok(Err(words)) => {
+                    Err(format!("{words}; `ready: {{grpc: …}}` names the service that it is asked for"))
+                }
                 Err(error) => Err(format!("the health check of gRPC at {}: {error}", target.address)),
             }
         }

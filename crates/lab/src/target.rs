@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{
-    Address, Aerospike, Cassandra, Grpc, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards, Stream,
-    Target, Tls,
+    Address, Aerospike, Cassandra, Grpc, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards,
+    Stream, Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::protobuf::Types;

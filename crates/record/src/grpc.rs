@@ -129,6 +129,9 @@ mod tests {
 
     #[test]
     fn statuses_of_http_are_wrong_from_400_on() {
-        assert_eq!([0, 200, 399, 400, 599, 999].map(is_wrong_status), [false, false, false, true, true, true]);
+        assert_eq!(
+            [0, 200, 399, 400, 599, 999].map(is_wrong_status),
+            [false, false, false, true, true, true]
+        );
     }
 }

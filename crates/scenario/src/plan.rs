@@ -45,8 +45,8 @@ pub use ask::{
 };
 pub use code::{CodePlan, CodeVariable};
 pub use fault::{Fault, FaultKind, ROLL_PAUSE};
-pub use grpc::{GrpcCall, GrpcStep};
 pub use follow::{Follow, Hops};
+pub use grpc::{GrpcCall, GrpcStep};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,

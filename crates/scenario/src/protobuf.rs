@@ -49,7 +49,11 @@ mod tests {
     #[test]
     fn a_method_has_a_service() {
         for text in ["shop.Cart/Add", "/shop.Cart/Add", "shop.Cart.Add"] {
-            assert_eq!(MethodName::read(text).map(|name| name.path()), Some("/shop.Cart/Add".into()), "{text}");
+            assert_eq!(
+                MethodName::read(text).map(|name| name.path()),
+                Some("/shop.Cart/Add".into()),
+                "{text}"
+            );
         }
         for text in ["", "Add", "/Add", "shop.Cart/", "shop.Cart/Add/More", "shop Cart/Add", ".Add"] {
             assert_eq!(MethodName::read(text), None, "{text}");

@@ -243,8 +243,7 @@ fn unknown_scheme(scheme: &str) -> String {
     let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
         format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
     });
-    let all =
-        "; write http://HOST:PORT, https://, grpc://, redis://, memcached://, postgres://, cql:// or aerospike://";
+    let all = "; write http://HOST:PORT, https://, grpc://, redis://, memcached://, postgres://, cql:// or aerospike://";
     format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
 }
 

@@ -101,7 +101,10 @@ impl Messages {
     pub fn next(&mut self) -> Result<Option<Message<'_>>, GrpcError> {
         let waiting = &self.kept[self.taken..];
         let Some((&[flag, a, b, c, d], behind)) = waiting.split_first_chunk::<PREFIX_BYTES>() else {
-            return waiting.first().filter(|flag| **flag > 1).map_or(Ok(None), |flag| Err(GrpcError::Flag(*flag)));
+            return waiting
+                .first()
+                .filter(|flag| **flag > 1)
+                .map_or(Ok(None), |flag| Err(GrpcError::Flag(*flag)));
         };
         if flag > 1 {
             return Err(GrpcError::Flag(flag));

@@ -2,7 +2,7 @@
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{
-    Follow, KeyStep, LedgerPlan, GrpcStep, RequestKind, RequestPlan, SessionKind, SlotIndex, TransactionPart,
+    Follow, GrpcStep, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, SlotIndex, TransactionPart,
 };
 
 use crate::clock::nanoseconds;

@@ -59,6 +59,11 @@ type Answering = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Serves each call by `behave`, on a free port, for as long as the tests last.
 pub fn serve(behave: impl Fn(Call) -> Answering + Send + Sync + 'static) -> SocketAddr {
+    serve_some(usize::MAX, behave)
+}
+
+/// The same; a connection is going away (GOAWAY) after so many calls.
+pub fn serve_some(most: usize, behave: impl Fn(Call) -> Answering + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -72,7 +77,12 @@ pub fn serve(behave: impl Fn(Call) -> Answering + Send + Sync + 'static) -> Sock
                 let behave = behave.clone();
                 tokio::task::spawn_local(async move {
                     let Ok(mut connection) = server::handshake(socket).await else { return };
+                    let mut calls = 0;
                     while let Some(Ok((request, answer))) = connection.accept().await {
+                        calls += 1;
+                        if calls == most {
+                            connection.graceful_shutdown();
+                        }
                         let (head, body) = request.into_parts();
                         let head = Request::from_parts(head, ());
                         tokio::task::spawn_local(behave(Call { head, body, answer }));
@@ -91,7 +101,8 @@ impl Call {
     }
 
     pub fn begin_with(&mut self, encoding: &str) -> SendStream<Bytes> {
-        let head = Response::builder().header("content-type", "application/grpc").header("grpc-encoding", encoding);
+        let head =
+            Response::builder().header("content-type", "application/grpc").header("grpc-encoding", encoding);
         self.answer.send_response(head.body(()).unwrap(), false).unwrap()
     }
 

@@ -7,8 +7,8 @@ use super::Session;
 use super::targets::Aim;
 use crate::language::Defaults;
 use crate::plan::{
-    CodePlan, GrpcStep, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestKind,
-    RequestPlan, SYSTEM_TARGET,
+    CodePlan, GrpcStep, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op,
+    RequestKind, RequestPlan, SYSTEM_TARGET,
 };
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -281,8 +281,10 @@ impl Session<'_, '_> {
             },
             (None, None) => Aim::Open,
         };
-        if matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_) | RequestKind::Grpc(GrpcStep::Open(_)))
-            && !ask.is_within_binding()
+        if matches!(
+            ask,
+            RequestKind::WebSocket(_) | RequestKind::EventStream(_) | RequestKind::Grpc(GrpcStep::Open(_))
+        ) && !ask.is_within_binding()
         {
             self.bound_at = aim.clone();
         }

@@ -111,8 +111,7 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
         let schemes = ["https:", "wss:", "grpcs:", "rediss:", "rediss-cluster:", "memcacheds:"];
         let is_secure = |url: &str| schemes.iter().any(|scheme| url.starts_with(scheme));
         if !matches!(&system.origin, SystemOrigin::Url(url) if is_secure(url)) {
-            let message =
-                "TLS is spoken to a `url` that begins with https://, wss://, grpcs://, rediss:// or memcacheds:// only";
+            let message = "TLS is spoken to a `url` that begins with https://, wss://, grpcs://, rediss:// or memcacheds:// only";
             said.tls.error(sink, message);
         }
         system.tls = self::tls(tls, base, sink);
@@ -168,16 +167,12 @@ fn check_has_settings(said: &language::System<'_>, origin: &SystemOrigin, sink: 
 }
 
 /// The message types of gRPC, where somebody says where they are.
-fn types(
-    said: &language::System<'_>,
-    origin: &SystemOrigin,
-    base: &Path,
-    sink: &Sink<'_>,
-) -> Option<Types> {
+fn types(said: &language::System<'_>, origin: &SystemOrigin, base: &Path, sink: &Sink<'_>) -> Option<Types> {
     let is_grpc =
         matches!(origin, SystemOrigin::Url(url) if url.starts_with("grpc:") || url.starts_with("grpcs:"));
     if !is_grpc && !matches!(origin, SystemOrigin::Unknown | SystemOrigin::Command(_)) {
-        let message = "message types belong to a `url` that begins with grpc:// or grpcs://, or to a `command`";
+        let message =
+            "message types belong to a `url` that begins with grpc:// or grpcs://, or to a `command`";
         said.protos.refuse(sink, message);
         said.includes.refuse(sink, message);
         said.descriptors.refuse(sink, message);

@@ -16,7 +16,8 @@ const HTTP: &str =
     "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.";
 const PROTOS: &str = "Of `grpc://`, and of a `command` that serves gRPC: a `.proto` file with its services, relative to the scenario, or several; else its \
      reflection tells its types.";
-const INCLUDES: &str = "Of `grpc://`: folders that `protos` import from; by default those in which these are.";
+const INCLUDES: &str =
+    "Of `grpc://`: folders that `protos` import from; by default those in which these are.";
 const DESCRIPTORS: &str = "Of `grpc://`: a file with a descriptor set, in place of `protos`.";
 const RPC: &str = "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.";
 

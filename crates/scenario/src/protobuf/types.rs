@@ -43,7 +43,10 @@ impl Types {
             }
         }
         // the folder that files begin in stands for no name
-        folders.iter_mut().filter(|folder| folder.as_os_str().is_empty()).for_each(|folder| *folder = ".".into());
+        folders
+            .iter_mut()
+            .filter(|folder| folder.as_os_str().is_empty())
+            .for_each(|folder| *folder = ".".into());
         let mut compiler = protox::Compiler::new(&folders).map_err(|error| error.to_string())?;
         for file in files {
             compiler.open_file(file).map_err(|error| told(&error, file))?;
@@ -59,11 +62,14 @@ impl Types {
         let wrong = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", file.display());
         let bytes = fs::metadata(file).map_err(|error| wrong(&error))?.len();
         if bytes > DESCRIPTORS_BYTES_MAX {
-            return Err(wrong(&format!("it has {bytes} bytes, and at most {DESCRIPTORS_BYTES_MAX} are read")));
+            return Err(wrong(&format!(
+                "it has {bytes} bytes, and at most {DESCRIPTORS_BYTES_MAX} are read"
+            )));
         }
         let bytes = fs::read(file).map_err(|error| wrong(&error))?;
-        let no_set =
-            |error: &dyn std::fmt::Display| wrong(&format!("it is no descriptor set with its imports: {error}"));
+        let no_set = |error: &dyn std::fmt::Display| {
+            wrong(&format!("it is no descriptor set with its imports: {error}"))
+        };
         let set = FileDescriptorSet::decode(&*bytes).map_err(|error| no_set(&error))?;
         Types::of_files(set.file).map_err(|error| no_set(&error))
     }
@@ -158,14 +164,21 @@ impl Reflected {
     pub fn missing(&self) -> Option<String> {
         let imported = self.files.iter().flat_map(|file| &file.dependency);
         let known = DescriptorPool::global();
-        imported.filter(|name| !self.names.contains(*name)).find(|name| known.get_file_by_name(name).is_none()).cloned()
+        imported
+            .filter(|name| !self.names.contains(*name))
+            .find(|name| known.get_file_by_name(name).is_none())
+            .cloned()
     }
 
     /// Whether a service is among them.
     pub fn has_service(&self, name: &str) -> bool {
         self.files.iter().any(|file| {
             let package = file.package();
-            let own = if package.is_empty() { Some(name) } else { name.strip_prefix(package).and_then(|own| own.strip_prefix('.')) };
+            let own = if package.is_empty() {
+                Some(name)
+            } else {
+                name.strip_prefix(package).and_then(|own| own.strip_prefix('.'))
+            };
             own.is_some_and(|own| file.service.iter().any(|service| service.name() == own))
         })
     }
@@ -221,7 +234,8 @@ impl Method {
     /// In words what is wrong with its bytes.
     pub fn decode(&self, bytes: &[u8], json: &mut Vec<u8>) -> Result<(), String> {
         let output = self.0.output();
-        let wrong = |error: &dyn std::fmt::Display| format!("the answer is no {}: {error}", output.full_name());
+        let wrong =
+            |error: &dyn std::fmt::Display| format!("the answer is no {}: {error}", output.full_name());
         let message = DynamicMessage::decode(output.clone(), bytes).map_err(|error| wrong(&error))?;
         let options = SerializeOptions::new().skip_default_fields(false);
         message
@@ -244,7 +258,11 @@ fn wrong_message(input: &MessageDescriptor, error: &serde_json::Error) -> String
         Some((field, _)) => {
             let names: Vec<String> = input.fields().map(|field| field.json_name().to_owned()).collect();
             let hint = did_you_mean(field, names.iter().map(String::as_str));
-            let hint = if hint.is_empty() { format!("; {} has {}", input.full_name(), names.join(", ")) } else { hint };
+            let hint = if hint.is_empty() {
+                format!("; {} has {}", input.full_name(), names.join(", "))
+            } else {
+                hint
+            };
             format!("the message has no field {field}{hint}")
         }
         None => format!("the message is no {}: {text}", input.full_name()),
@@ -282,7 +300,9 @@ fn example_of(field: &FieldDescriptor, depth: usize) -> serde_json::Value {
         return json!({});
     }
     let one = match field.kind() {
-        Kind::Message(_) if depth == 0 => return if field.is_list() { json!([]) } else { serde_json::Value::Null },
+        Kind::Message(_) if depth == 0 => {
+            return if field.is_list() { json!([]) } else { serde_json::Value::Null };
+        }
         Kind::Message(message) => example(&message, depth - 1),
         Kind::Enum(of) => json!(of.default_value().name()),
         Kind::Bool => json!(false),
@@ -341,7 +361,12 @@ mod tests {
         assert_eq!(value(&back), value(json.as_bytes()));
         back.clear();
         add.decode(b"", &mut back).unwrap();
-        assert_eq!(value(&back)["count"], "0", "what is left out is there: {}", String::from_utf8_lossy(&back));
+        assert_eq!(
+            value(&back)["count"],
+            "0",
+            "what is left out is there: {}",
+            String::from_utf8_lossy(&back)
+        );
     }
 
     #[test]
@@ -401,7 +426,11 @@ mod tests {
         assert!(reflected.has_service("shop.Cart") && !reflected.has_service("Cart"));
         assert_eq!(reflected.types().unwrap().methods(), types.methods());
         let mut reflected = Reflected::default();
-        let own = FileDescriptorProto { name: Some("b.proto".into()), dependency: vec!["a.proto".into()], ..Default::default() };
+        let own = FileDescriptorProto {
+            name: Some("b.proto".into()),
+            dependency: vec!["a.proto".into()],
+            ..Default::default()
+        };
         reflected.take(&own.encode_to_vec()).unwrap();
         assert_eq!(reflected.missing().as_deref(), Some("a.proto"));
         assert!(reflected.types().is_err());

@@ -53,7 +53,8 @@ const DEADLINE: Key = key(
     "The time that the server is told the call has; by default `timeout`. Without `timeout` a call is waited for one \
      second longer.",
 );
-const COMPRESS: Key = key("compress", Scalar(Bool), "Whether messages are sent compressed, by gzip; false by default.");
+const COMPRESS: Key =
+    key("compress", Scalar(Bool), "Whether messages are sent compressed, by gzip; false by default.");
 
 step! {
     /// Calls a method of gRPC, and waits for the whole answer (docs/grpc.md).
@@ -172,7 +173,8 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
         let Some(text) = name.text() else { continue };
         let lower = text.to_ascii_lowercase();
         if !is_token(lower.as_bytes()) || lower.starts_with("grpc-") || OWN_METADATA.contains(&&*lower) {
-            let message = format!("\"{text}\" cannot be the name of metadata: it is no name, or one of gRPC's own");
+            let message =
+                format!("\"{text}\" cannot be the name of metadata: it is no name, or one of gRPC's own");
             session.reader.sink.error(name, message);
         }
         metadata.push((lower, session.template(value, Encoding::Header)));
@@ -183,7 +185,8 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
 /// Messages as JSON: of a list each item, else the one.
 fn messages(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Template> {
     let Some(node) = node else { return vec![Template::literal("{}")] };
-    let nodes = if matches!(node.content, Content::List(_)) { node.items() } else { std::slice::from_ref(node) };
+    let nodes =
+        if matches!(node.content, Content::List(_)) { node.items() } else { std::slice::from_ref(node) };
     if nodes.len() > MESSAGES_MAX {
         session.reader.sink.error(node, format!("{} messages; at most {MESSAGES_MAX}", nodes.len()));
     }

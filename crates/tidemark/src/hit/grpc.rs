@@ -68,7 +68,10 @@ pub fn step(arguments: &HitArguments, method: &MethodName) -> Result<Step, Failu
     if !arguments.expect.is_empty() {
         let code = |text: &String| {
             GrpcCode::from_name(text).map(|code| Value::from(code.name())).ok_or_else(|| {
-                Failure::usage(format!("--expect {text}: a status of gRPC is one of {}", GrpcCode::NAMES.join(", ")))
+                Failure::usage(format!(
+                    "--expect {text}: a status of gRPC is one of {}",
+                    GrpcCode::NAMES.join(", ")
+                ))
             })
         };
         let codes = arguments.expect.iter().map(code).collect::<Result<Vec<_>, _>>()?;
@@ -96,8 +99,8 @@ pub fn types(arguments: &HitArguments) -> Result<Map, Failure> {
 }
 
 fn absolute(file: &Path) -> Result<Value, Failure> {
-    let whole = std::path::absolute(file)
-        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    let whole =
+        std::path::absolute(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
     Ok(verbatim(&whole.to_string_lossy()).into())
 }
 

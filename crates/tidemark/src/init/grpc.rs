@@ -28,7 +28,8 @@ pub fn scenario(url: &str) -> Result<Scenario, Failure> {
     }
     let mut steps =
         reading.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
-    let commented = writing.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
+    let commented =
+        writing.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
     if let Some(first) = steps.first_mut()
         && !commented.is_empty()
     {
@@ -38,9 +39,10 @@ pub fn scenario(url: &str) -> Result<Scenario, Failure> {
     }
     let steps = steps.into_iter().map(Step::Other).collect();
     Ok(Scenario {
-        comment: "Made by tidemark init from the server's reflection. All keys: docs/grpc.md, docs/scenario.md; \
+        comment:
+            "Made by tidemark init from the server's reflection. All keys: docs/grpc.md, docs/scenario.md; \
                   mistakes: tidemark check FILE.\nMessages have each field with its default: fill them in."
-            .into(),
+                .into(),
         system: Some(System { url: Some(verbatim(url).into()), ..System::default() }),
         sessions: vec![("caller".into(), Session { steps, ..Session::default() })],
         load: Some(Load {

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::{assert_all_good, assert_says, filled, folder, loaded, measured, of, once, once_failed};
+use super::{
+    assert_all_good, assert_says, cart, filled, folder, loaded, measured, of, once, once_failed, python,
+    services,
+};
 use crate::program::{code, run, stderr, stdout};
 
 #[test]
@@ -117,7 +120,10 @@ limits: {sessions: 1}
     assert_eq!(summary["requests"], 3, "{summary}");
     let statuses = summary["statuses"].to_string();
     assert_says(&statuses, &["\"UNAVAILABLE\":1", "\"NOT_FOUND\":1", "\"DEADLINE_EXCEEDED\":1"]);
-    assert_eq!((&summary["failed"], &of(&summary, "steps", "name", "late")["failed"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&summary["failed"], &of(&summary, "steps", "label", "late")["errors"].to_string()),
+        (&1.into(), "{}".to_owned())
+    );
 }
 
 #[test]
@@ -167,6 +173,42 @@ fn hit_and_init_need_no_types() {
     assert_says(&text, &["- grpc: shop.Cart/Add", "# - grpc: shop.Cart/Watch", "size: SMALL"]);
     let output = run(folder.path(), &["run", "made.yaml", "--once"]);
     assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn a_command_is_ready_once_its_health_check_says_so() {
+    assert!(
+        cart().url.starts_with("http://"),
+        "whoever is asked for it says so here where it is not installed"
+    );
+    let (python, serve) = (python().join("python"), services().join("cart.py"));
+    for (service, types) in [("shop.Cart", ""), ("''", ", protos: '{cart.proto}'")] {
+        once(&format!(
+            r#"
+system: {{command: ["{}", "{}", "{{port}}"], ready: {{grpc: {service}}}{types}}}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Add
+        message: {{amount: 2}}
+        check: {{json: {{$.total: "2"}}}}
+load: {{users: 1, hold: 1s}}
+"#,
+            python.display(),
+            serve.display()
+        ));
+    }
+    let folder = folder(&format!(
+        r#"
+system: {{command: ["{}", "{}", "{{port}}"], ready: {{grpc: shop.Card}}, ready within: 2s}}
+sessions: {{one: {{steps: [{{grpc: shop.Cart/Add}}]}}}}
+load: {{users: 1, hold: 1s}}
+"#,
+        python.display(),
+        serve.display()
+    ));
+    let output = run(folder.path(), &["run", "s.yaml", "--once"]);
+    assert_says(&stderr(&output), &["its health check says NOT_FOUND", "`ready: {grpc: …}`"]);
 }
 
 #[test]

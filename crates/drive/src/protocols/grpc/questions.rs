@@ -108,7 +108,11 @@ fn push_varint(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Each value of a field that has a length, in a message.
-pub(super) fn each(message: &[u8], wanted: u64, mut tell: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn each(
+    message: &[u8],
+    wanted: u64,
+    mut tell: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let cut = || told("what the server answers is cut off");
     let mut rest = message;
     while !rest.is_empty() {
@@ -120,8 +124,10 @@ pub(super) fn each(message: &[u8], wanted: u64, mut tell: impl FnMut(&[u8]) -> i
             5 => (4, behind),
             _ => return Err(cut()),
         };
-        let (value, behind) =
-            usize::try_from(length).ok().and_then(|length| behind.split_at_checked(length)).ok_or_else(cut)?;
+        let (value, behind) = usize::try_from(length)
+            .ok()
+            .and_then(|length| behind.split_at_checked(length))
+            .ok_or_else(cut)?;
         if key == wanted << 3 | 2 {
             tell(value)?;
         }
@@ -162,7 +168,9 @@ mod tests {
             let cut = each(&message[..length], 4, |_| Ok(()));
             assert_eq!(cut.is_err(), ![3, 7].contains(&length), "{length}");
         }
-        assert!(each(&[0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], 4, |_| Ok(())).is_err());
+        assert!(
+            each(&[0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], 4, |_| Ok(())).is_err()
+        );
         assert!(each(&[0xff; 20], 4, |_| Ok(())).is_err());
     }
 }

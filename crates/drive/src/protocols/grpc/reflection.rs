@@ -27,10 +27,7 @@ const FAILED: u64 = 7;
 ///
 /// # Errors
 /// In words why it tells nothing.
-pub(super) fn types<S: Read + Write>(
-    origin: (&str, bool),
-    stream: &mut S,
-) -> io::Result<(Types, usize)> {
+pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io::Result<(Types, usize)> {
     let mut server = Server { caller: Caller::begin(stream)?, origin, service: SERVICES[0] };
     let listed = match server.ask(LIST_SERVICES, "*")? {
         Err((GrpcCode::Unimplemented, _)) => {
@@ -71,7 +68,9 @@ pub(super) fn types<S: Read + Write>(
         }
         server.files(FILE_BY_NAME, &name, &mut reflected)?;
         if reflected.missing().as_ref() == Some(&name) {
-            return Err(told(format!("the server's reflection does not tell the file {name}, which others import")));
+            return Err(told(format!(
+                "the server's reflection does not tell the file {name}, which others import"
+            )));
         }
     }
     Ok((reflected.types().map_err(told)?, server.caller.most_streams()))

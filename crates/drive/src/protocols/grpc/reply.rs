@@ -134,10 +134,13 @@ impl Reply {
         let bytes = match (message.is_compressed, self.encoding.as_deref().unwrap_or_default()) {
             (false, _) => message.bytes,
             (true, b"" | b"identity") => {
-                return Err(violation("a message of the answer is compressed, but the answer does not say how"));
+                return Err(violation(
+                    "a message of the answer is compressed, but the answer does not say how",
+                ));
             }
             (true, encoding) => {
-                let read = decode([encoding], message.bytes, self.limit_bytes, &mut self.message, &mut self.room);
+                let read =
+                    decode([encoding], message.bytes, self.limit_bytes, &mut self.message, &mut self.room);
                 match read {
                     Ok(true) => &self.message,
                     Ok(false) => message.bytes,
@@ -228,10 +231,12 @@ impl Reply {
     pub fn check_count(&self) -> Result<(), Failure> {
         let answers_many = self.method.as_ref().is_some_and(Method::answers_many);
         match (self.code, self.count) {
-            (GrpcCode::Ok, count) if count != 1 && !answers_many => {
-                Err(violation(format!("the status is OK, and the answer has {count} messages in place of one")))
+            (GrpcCode::Ok, count) if count != 1 && !answers_many => Err(violation(format!(
+                "the status is OK, and the answer has {count} messages in place of one"
+            ))),
+            (GrpcCode::Ok, _) if !self.messages.is_empty() => {
+                Err(violation("the answer ends within a message"))
             }
-            (GrpcCode::Ok, _) if !self.messages.is_empty() => Err(violation("the answer ends within a message")),
             _ => Ok(()),
         }
     }
@@ -250,7 +255,8 @@ impl Reply {
 /// Whether a content type is one of gRPC.
 fn is_grpc(kind: Option<&[u8]>) -> bool {
     let kind = kind.unwrap_or_default();
-    kind.strip_prefix(b"application/grpc").is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+    kind.strip_prefix(b"application/grpc")
+        .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 impl Answer for Reply {

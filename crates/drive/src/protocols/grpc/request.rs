@@ -98,7 +98,9 @@ impl Prepared {
     pub fn all(types: Option<&Types>, setup: &Setup<'_>) -> Vec<Result<Prepared, String>> {
         let one = |request: &tidemark_scenario::plan::RequestPlan| match request.grpc() {
             None => Err("it is not a call of gRPC".to_owned()),
-            Some(step) => Prepared::new(types, step, request.needs_body() || request.shown_body_bytes > 0, setup.origin),
+            Some(step) => {
+                Prepared::new(types, step, request.needs_body() || request.shown_body_bytes > 0, setup.origin)
+            }
         };
         setup.plan.requests.iter().map(one).collect()
     }
@@ -124,7 +126,9 @@ impl Prepared {
                 Prepared::Call { head, messages: Messages { json: messages.clone(), fixed }, needs_body }
             }
             GrpcStep::Open(call) => Prepared::Open(Head::new(types, call, origin)?),
-            GrpcStep::Send { message, expects } => Prepared::Send { message: message.clone(), expects: *expects },
+            GrpcStep::Send { message, expects } => {
+                Prepared::Send { message: message.clone(), expects: *expects }
+            }
             GrpcStep::Expect => Prepared::Expect,
             GrpcStep::Close => Prepared::Close,
         })
@@ -152,8 +156,8 @@ impl Head {
         headers.append(USER_AGENT, HeaderValue::from_static("tidemark"));
         let mut varying = Vec::new();
         for (name, value) in &call.metadata {
-            let name =
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of its metadata"))?;
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| unsendable("the name of its metadata"))?;
             match value.as_literal() {
                 Some(literal) => drop(headers.append(name, header_value(literal)?)),
                 None => varying.push((name, value.clone())),

@@ -44,7 +44,9 @@ impl<I: Io + 'static> Calls<I> {
         let call = &mut self.calls[s];
         match call.reply.next_message() {
             Ok(true) => return Ok(Sent::Offered),
-            Ok(false) if call.reply.has_status() => self.notices.push_back((s as u32, Event::Wrong(call.over()))),
+            Ok(false) if call.reply.has_status() => {
+                self.notices.push_back((s as u32, Event::Wrong(call.over())))
+            }
             Ok(false) => {}
             Err(failure) => self.notices.push_back((s as u32, Event::Wrong(failure))),
         }
@@ -252,8 +254,7 @@ impl<I: Io + 'static> Conversations for Calls<I> {
 
     fn refusal(&self, s: Option<u32>, request: usize) -> Option<Refusal> {
         let is_open = s.is_some_and(|s| self.is_bound(s as usize));
-        let begins =
-            matches!(self.requests[request], Ok(Prepared::Call { .. } | Prepared::Open(_)) | Err(_));
+        let begins = matches!(self.requests[request], Ok(Prepared::Call { .. } | Prepared::Open(_)) | Err(_));
         let (outcome, words) = match (is_open, begins) {
             (true, true) => (Outcome::Protocol, "the session has an open stream; grpc close comes first"),
             (true, false) | (false, true) => return None,
@@ -272,7 +273,9 @@ impl<I: Io + 'static> Conversations for Calls<I> {
         let call = &mut self.calls[s];
         match call.reply.next_message() {
             Ok(true) => return true,
-            Ok(false) if call.reply.has_status() => self.notices.push_back((s as u32, Event::Wrong(call.over()))),
+            Ok(false) if call.reply.has_status() => {
+                self.notices.push_back((s as u32, Event::Wrong(call.over())))
+            }
             Ok(false) => {
                 self.http.put(s, Bytes::new(), false, true);
                 if let Err(error) = self.http.send(s) {

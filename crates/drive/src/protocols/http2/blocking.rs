@@ -57,7 +57,8 @@ impl<'s, S: Read + Write> Caller<'s, S> {
         if !body.is_empty() {
             upload.send_data(body, true).map_err(failure::told)?;
         }
-        let answer: Response<RecvStream> = self.wait(|cx| Pin::new(&mut head).poll(cx))?.map_err(failure::told)?;
+        let answer: Response<RecvStream> =
+            self.wait(|cx| Pin::new(&mut head).poll(cx))?.map_err(failure::told)?;
         let wrong = |violation: crate::session::failure::Violation| {
             io::Error::new(ErrorKind::InvalidData, violation.to_string())
         };
