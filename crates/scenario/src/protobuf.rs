@@ -2,9 +2,15 @@
 //!
 //! Without the feature `grpc` there are none, and whatever asks for them is told so.
 
+#[cfg(feature = "grpc")]
+mod stencil;
 #[cfg_attr(not(feature = "grpc"), path = "protobuf/absent.rs")]
 mod types;
 
+#[cfg(feature = "grpc")]
+pub use stencil::Stencil;
+#[cfg(not(feature = "grpc"))]
+pub use types::Stencil;
 pub use types::{Method, Reflected, Types};
 
 /// A method by its name: `shop.Cart/Add`.

@@ -28,7 +28,7 @@ use crate::protocols::transport::{Client, Event, Setup, Transport};
 use crate::session::failure::Failure;
 pub use questions::check_health;
 use reply::Reply;
-use request::Prepared;
+use request::{Prepared, Room};
 
 /// What is known of a server that speaks gRPC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,7 +129,7 @@ struct Calls<I> {
     opening: Vec<u32>,
     /// What is to be told.
     notices: VecDeque<(u32, Event)>,
-    scratch: Vec<u8>,
+    room: Room,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
 }
@@ -148,7 +148,7 @@ impl<I: Io + 'static> Calls<I> {
             calls: (0..setup.sockets * setup.depth).map(call).collect(),
             opening: Vec::new(),
             notices: VecDeque::new(),
-            scratch: Vec::new(),
+            room: Room::default(),
             written: None,
             http: Streams::in_parts(io, setup),
         }

@@ -1,8 +1,10 @@
 //! What stands in for types in a build without gRPC.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::MethodName;
+use crate::template::Template;
 
 const ABSENT: &str = "this program was built without gRPC (the cargo feature `grpc`)";
 
@@ -78,6 +80,17 @@ impl Reflected {
     }
 }
 
+/// How a message is written: there is none.
+#[derive(Debug)]
+pub enum Stencil {}
+
+impl Stencil {
+    /// Writes nothing.
+    pub fn write(&self, _: &[u8], _: &[Range<usize>], _: &mut Vec<u8>) -> bool {
+        match *self {}
+    }
+}
+
 /// A method: there is none.
 #[derive(Debug, Clone)]
 pub enum Method {}
@@ -111,6 +124,11 @@ impl Method {
     /// # Errors
     /// Never, as there is no method.
     pub fn decode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn stencil(&self, _: &Template) -> Option<Stencil> {
         match *self {}
     }
 

@@ -12,7 +12,9 @@ use prost_reflect::{
 };
 
 use super::MethodName;
+use super::stencil::Stencil;
 use crate::diagnostic::did_you_mean;
+use crate::template::Template;
 
 /// Most bytes of a descriptor set, and of all that a server tells by reflection.
 const DESCRIPTORS_BYTES_MAX: u64 = 64 << 20;
@@ -241,6 +243,11 @@ impl Method {
         message
             .serialize_with_options(&mut serde_json::Serializer::new(json), &options)
             .map_err(|error| wrong(&error))
+    }
+
+    /// How a message that is made of this JSON is written without going through it; none where that cannot be.
+    pub fn stencil(&self, template: &Template) -> Option<Stencil> {
+        Stencil::new(&self.0.input(), template)
     }
 
     /// A message to begin with, as JSON: each field with its default.

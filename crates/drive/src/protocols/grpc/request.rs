@@ -1,11 +1,13 @@
 //! Calls made ready: headers and constant messages in the library's form.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, TE, USER_AGENT};
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Method as Verb, Request};
 use tidemark_scenario::plan::{GrpcCall, GrpcStep};
-use tidemark_scenario::protobuf::{Method, Types};
+use tidemark_scenario::protobuf::{Method, Stencil, Types};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::grpc::{self, begin_message, end_message};
 
@@ -46,11 +48,20 @@ pub(super) struct Head {
     pub compresses: bool,
 }
 
+/// Room for a message as JSON, and for where its holes are.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub text: Vec<u8>,
+    holes: Vec<Range<usize>>,
+}
+
 /// What a call sends.
 #[derive(Debug)]
 pub(super) struct Messages {
     /// As JSON.
     pub json: Vec<Template>,
+    /// How each is written without going through JSON, where it can be.
+    stencils: Vec<Option<Stencil>>,
     /// The bytes, where nothing varies.
     fixed: Option<Bytes>,
 }
@@ -123,7 +134,9 @@ impl Prepared {
                     Ok::<_, String>(Bytes::from(bytes))
                 };
                 let fixed = constant.map(write).transpose()?;
-                Prepared::Call { head, messages: Messages { json: messages.clone(), fixed }, needs_body }
+                let stencils = messages.iter().map(|json| head.method.stencil(json)).collect();
+                let messages = Messages { json: messages.clone(), stencils, fixed };
+                Prepared::Call { head, messages, needs_body }
             }
             GrpcStep::Open(call) => Prepared::Open(Head::new(types, call, origin)?),
             GrpcStep::Send { message, expects } => {
@@ -191,17 +204,35 @@ impl Head {
 }
 
 impl Messages {
-    /// The bytes of the messages. `scratch` is room.
-    pub fn make(&self, head: &Head, cx: &mut Context<'_>, scratch: &mut Vec<u8>) -> Result<Bytes, Failure> {
+    /// The bytes of the messages.
+    pub fn make(&self, head: &Head, cx: &mut Context<'_>, room: &mut Room) -> Result<Bytes, Failure> {
         if let Some(bytes) = &self.fixed {
             return Ok(bytes.clone());
         }
         let mut bytes = Vec::new();
-        for template in &self.json {
-            scratch.clear();
-            template.render(cx, scratch)?;
-            write_message(&head.method, scratch, head.compresses, &mut bytes).map_err(Failure::Unsendable)?;
+        for (template, stencil) in self.json.iter().zip(&self.stencils) {
+            room.text.clear();
+            room.holes.clear();
+            template.render_telling(cx, &mut room.text, |hole| room.holes.push(hole))?;
+            let stencil = stencil.as_ref().filter(|_| !head.compresses);
+            if stencil.is_some_and(|stencil| write_fields(stencil, room, &mut bytes)) {
+                continue;
+            }
+            write_message(&head.method, &room.text, head.compresses, &mut bytes)
+                .map_err(Failure::Unsendable)?;
         }
         Ok(bytes.into())
     }
+}
+
+/// Appends a message with its length whose fields are written into its bytes; false, and nothing, where JSON is gone through.
+fn write_fields(stencil: &Stencil, room: &Room, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let begin = begin_message(out);
+    if !stencil.write(&room.text, &room.holes, out) {
+        out.truncate(start);
+        return false;
+    }
+    end_message(begin, out);
+    true
 }

@@ -90,15 +90,15 @@ impl<I: Io + 'static> Transport for Calls<I> {
         let is_over = call.reply.has_status();
         call.next = match prepared {
             Prepared::Call { head, messages, needs_body } => {
-                let begun = head.make(cx, &mut self.scratch)?;
-                let bytes = messages.make(head, cx, &mut self.scratch)?;
+                let begun = head.make(cx, &mut self.room.text)?;
+                let bytes = messages.make(head, cx, &mut self.room)?;
                 show(&mut self.written, Some(&begun), &messages.json, cx);
                 call.reply.begin(&head.method, *needs_body, true);
                 self.http.ask(s, (begun, bytes), false);
                 Awaiting::Whole
             }
             Prepared::Open(head) => {
-                let begun = head.make(cx, &mut self.scratch)?;
+                let begun = head.make(cx, &mut self.room.text)?;
                 show(&mut self.written, Some(&begun), &[], cx);
                 call.reply.begin(&head.method, true, false);
                 call.opened_by = Some(request);
@@ -114,10 +114,10 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let Some(head) = head else {
                     return Err(Failure::Other(Outcome::Reset, "the session has no open stream".into()));
                 };
-                self.scratch.clear();
-                message.render(cx, &mut self.scratch)?;
+                self.room.text.clear();
+                message.render(cx, &mut self.room.text)?;
                 let mut bytes = Vec::new();
-                request::write_message(&head.method, &self.scratch, head.compresses, &mut bytes)
+                request::write_message(&head.method, &self.room.text, head.compresses, &mut bytes)
                     .map_err(Failure::Unsendable)?;
                 show(&mut self.written, None, std::slice::from_ref(message), cx);
                 call.reply.begin_step();
