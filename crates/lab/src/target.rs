@@ -10,7 +10,6 @@ use tidemark_drive::{
     Stream, Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
-use tidemark_scenario::protobuf::Types;
 use tidemark_scenario::secrets::without_password;
 use tidemark_scenario::system_url::{Spoken, SslFiles, SslMode, SystemUrl};
 
@@ -21,8 +20,6 @@ use crate::proxy;
 const NO_ADDRESS: &str = "the name has no address";
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
-/// Longest time for a server to tell its message types.
-const TYPES_PATIENCE: Duration = Duration::from_secs(10);
 /// Where servers listen if nobody says otherwise.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
@@ -475,20 +472,6 @@ pub fn greet_calls<'m>(
 ) -> io::Result<()> {
     let mut stream = dial(&target.address, within)?;
     target.greet_calls(path, methods, &mut stream)
-}
-
-/// The message types that a server of gRPC tells of itself.
-///
-/// # Errors
-/// The URL is not one of gRPC, or nobody tells types there.
-pub fn message_types(text: &str) -> Result<Types, LabError> {
-    let (mut target, _, others) = looked_up(text, &System::default())?;
-    let knocked = knock(&mut target, &others, HttpVersion::Two, TYPES_PATIENCE).and_then(|greeted| greeted);
-    knocked.map_err(|error| LabError::Unreachable(format!("{}: {error}", without_password(text))))?;
-    match target.protocol {
-        Protocol::Grpc(Grpc { types: Some(types), .. }) => Ok(types),
-        _ => Err(wrong(text, "it is not a URL of gRPC")),
-    }
 }
 
 /// Where connections went, if the URL alone does not say it.

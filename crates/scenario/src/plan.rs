@@ -514,14 +514,6 @@ impl RequestPlan {
         }
     }
 
-    /// The step of gRPC, if it is one.
-    pub fn grpc(&self) -> Option<&GrpcStep> {
-        match &self.ask {
-            RequestKind::Grpc(step) => Some(step),
-            _ => None,
-        }
-    }
-
     /// The request of HTTP, if it is one or begins with one.
     pub fn http(&self) -> Option<&HttpRequest> {
         match &self.ask {

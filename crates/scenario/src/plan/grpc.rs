@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::{RequestKind, RequestPlan};
 use crate::protobuf::MethodName;
 use crate::template::Template;
 
@@ -49,6 +50,16 @@ impl GrpcStep {
         match self {
             GrpcStep::Call { call, .. } | GrpcStep::Open(call) => Some(call),
             GrpcStep::Send { .. } | GrpcStep::Expect | GrpcStep::Close => None,
+        }
+    }
+}
+
+impl RequestPlan {
+    /// The step of gRPC, if it is one.
+    pub fn grpc(&self) -> Option<&GrpcStep> {
+        match &self.ask {
+            RequestKind::Grpc(step) => Some(step),
+            _ => None,
         }
     }
 }

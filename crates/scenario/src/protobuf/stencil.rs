@@ -263,7 +263,7 @@ fn number(takes: Takes, token: &[u8], out: &mut Vec<u8>) -> Option<bool> {
     if takes == Takes::Double {
         let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
         out.extend_from_slice(&number.to_le_bytes());
-        return Some(number.to_bits() == 0);
+        return Some(number == 0.0);
     }
     if digits.is_empty()
         || !digits.bytes().all(|byte| byte.is_ascii_digit())
