@@ -365,7 +365,7 @@ fn what_the_server_did_not_take_goes_over_again() {
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = refused.clone();
     let address = serve(move |mut call: Call| {
-        let first = counted.fetch_add(1, Ordering::SeqCst) % 2 == 0;
+        let first = counted.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
         Box::pin(async move {
             if first {
                 return call.answer.send_reset(Reason::REFUSED_STREAM);
