@@ -10,7 +10,7 @@ const ABSENT: &str = "this program was built without gRPC (the cargo feature `gr
 
 /// Message types and services: none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Types {}
+pub struct Types(());
 
 impl Types {
     /// Reads nothing.
@@ -34,23 +34,23 @@ impl Types {
     /// # Errors
     /// Always.
     pub fn method(&self, _: &MethodName) -> Result<Method, String> {
-        match *self {}
+        Err(ABSENT.into())
     }
 
     /// There is none.
     pub fn services(&self) -> Vec<String> {
-        match *self {}
+        Vec::new()
     }
 
     /// There is none.
     pub fn methods(&self) -> Vec<MethodName> {
-        match *self {}
+        Vec::new()
     }
 }
 
 /// Files that a server tells of: none.
 #[derive(Debug, Default)]
-pub struct Reflected;
+pub struct Reflected(());
 
 impl Reflected {
     /// Takes nothing.
@@ -82,58 +82,58 @@ impl Reflected {
 
 /// How a message is written: there is none.
 #[derive(Debug)]
-pub enum Stencil {}
+pub struct Stencil(());
 
 impl Stencil {
     /// Writes nothing.
     pub fn write(&self, _: &[u8], _: &[Range<usize>], _: &mut Vec<u8>) -> bool {
-        match *self {}
+        false
     }
 }
 
 /// A method: there is none.
 #[derive(Debug, Clone)]
-pub enum Method {}
+pub struct Method(());
 
 impl Method {
     /// Whether a call sends any number of messages.
     pub fn sends_many(&self) -> bool {
-        match *self {}
+        false
     }
 
     /// Whether a call is answered by any number of messages.
     pub fn answers_many(&self) -> bool {
-        match *self {}
+        false
     }
 
     /// The type of what is sent.
     pub fn sends(&self) -> String {
-        match *self {}
+        String::new()
     }
 
     /// Writes nothing.
     ///
     /// # Errors
-    /// Never, as there is no method.
+    /// Always.
     pub fn encode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
-        match *self {}
+        Err(ABSENT.into())
     }
 
     /// Reads nothing.
     ///
     /// # Errors
-    /// Never, as there is no method.
+    /// Always.
     pub fn decode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
-        match *self {}
+        Err(ABSENT.into())
     }
 
     /// There is none.
     pub fn stencil(&self, _: &Template) -> Option<Stencil> {
-        match *self {}
+        None
     }
 
     /// There is none.
     pub fn example(&self) -> serde_json::Value {
-        match *self {}
+        serde_json::Value::Null
     }
 }
