@@ -420,7 +420,9 @@ fn written(error: tidemark_record::RecordError) -> LabError {
 /// What is asked for does not fit: wrong use. The rest is no measurement.
 fn not_begun(error: DriveError) -> LabError {
     match error {
-        DriveError::Room { .. } | DriveError::Io { .. } => LabError::Usage(error.to_string()),
+        DriveError::Room { .. } | DriveError::Io { .. } | DriveError::Grpc(_) => {
+            LabError::Usage(error.to_string())
+        }
         other => driven(other),
     }
 }

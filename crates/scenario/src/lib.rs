@@ -62,6 +62,7 @@ mod override_system;
 mod pieces;
 pub mod plan;
 pub mod prices;
+pub mod protobuf;
 mod reader;
 pub mod schema;
 pub mod secrets;

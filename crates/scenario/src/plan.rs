@@ -19,6 +19,7 @@ mod ask;
 mod code;
 mod fault;
 mod follow;
+mod grpc;
 mod launch;
 mod limits;
 mod load;
@@ -45,6 +46,7 @@ pub use ask::{
 pub use code::{CodePlan, CodeVariable};
 pub use fault::{Fault, FaultKind, ROLL_PAUSE};
 pub use follow::{Follow, Hops};
+pub use grpc::{GrpcCall, GrpcStep};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,

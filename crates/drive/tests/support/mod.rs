@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod databases;
 pub mod frames;
+pub mod grpc;
 pub mod identity;
 pub mod records;
 pub mod websocket;
