@@ -4,6 +4,8 @@
 //!
 //! - [`Model`]: load, tiers, and the calls between them.
 //! - [`simulate()`]: what becomes of requests.
+//! - [`slice()`], [`sample()`]: the same of thousands of instances, and of whole days.
+//! - [`scalability()`]: how throughput grows with cores, by the Universal Scalability Law.
 //!
 //! ```
 //! use tidemark_plan::{Arrivals, Call, Distribution, Load, Model, Span, Tier, simulate};
@@ -23,6 +25,8 @@
 
 mod distribution;
 mod model;
+mod reduce;
+mod scalability;
 mod simulate;
 mod times;
 
@@ -31,5 +35,7 @@ pub use model::{
     Arrivals, Balancing, Breaker, Call, Change, Contention, Happening, INSTANCES_MAX, Load, Model, RateFrom,
     Scaling, TIERS_MAX, Tier, UNBOUNDED, Work, Wrong,
 };
+pub use reduce::{SLICE_LEAST, Sampling, day, sample, slice};
+pub use scalability::{Interval, Scalability, SizePoint, scalability};
 pub use simulate::{Outcome, Span, Stretch, TierOutcome, simulate};
 pub use times::Times;

@@ -100,6 +100,8 @@ pub struct Tier {
     pub cores: usize,
     /// What a request takes here.
     pub work: Work,
+    /// What follows without a core, before it calls others: a disk, a lock, another machine.
+    pub pause: Distribution,
     /// How the cores of an instance hinder each other.
     pub contention: Contention,
     /// Requests that wait at an instance at most; more are refused.
@@ -124,6 +126,7 @@ impl Tier {
             instances,
             cores,
             work: Work::Each(work),
+            pause: Distribution::Constant(0.0),
             contention: Contention::default(),
             queue: UNBOUNDED,
             workers: UNBOUNDED,
@@ -397,6 +400,7 @@ impl Tier {
         })?;
         check((1..=10_000).contains(&self.cores), || format!("{name} has 1 to 10000 cores"))?;
         check(self.workers >= 1, || format!("{name} has at least one worker"))?;
+        self.pause.wrong().map_or(Ok(()), |wrong| Err(Wrong(format!("{name}: {wrong}"))))?;
         let Contention { alpha, beta } = self.contention;
         check((0.0..=1e3).contains(&alpha) && (0.0..=1e3).contains(&beta), || {
             format!("the contention of {name} is negative or above 1000")

@@ -6,7 +6,7 @@ mod flow;
 mod state;
 mod timeouts;
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use fastrand::Rng;
@@ -186,7 +186,7 @@ pub fn simulate(model: &Model, span: &Span) -> Result<Outcome, Wrong> {
     Ok(Simulation::new(model, span).run())
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 enum Kind {
     /// A request of an open load.
     Arrive,
@@ -196,6 +196,8 @@ enum Kind {
     Reach,
     /// Work is done.
     Done,
+    /// What follows without a core is over.
+    Rested,
     /// A batch is done.
     BatchDone,
     /// An answer reaches the caller.
@@ -220,21 +222,47 @@ enum Kind {
     Added,
 }
 
-/// Ordered by time, then by the order in which events were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Ordered by time, then by the order in which events were made: both in one number, which is compared at once.
+#[derive(Debug, Clone, Copy)]
 struct Event {
-    at: u64,
-    order: u64,
-    kind: Kind,
+    key: u128,
     of: u32,
     serial: u32,
+    kind: Kind,
+}
+
+impl Event {
+    fn at(&self) -> u64 {
+        (self.key >> 64) as u64
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    /// The earliest is the greatest, as the heap gives the greatest.
+    fn cmp(&self, other: &Event) -> Ordering {
+        other.key.cmp(&self.key)
+    }
 }
 
 struct Simulation<'a> {
     model: &'a Model,
     now: u64,
     order: u64,
-    events: BinaryHeap<Reverse<Event>>,
+    events: BinaryHeap<Event>,
     source: Source<'a>,
     /// Apart from what draws arrivals, so that a change of a tier leaves these as they were.
     rng: Rng,
@@ -267,7 +295,7 @@ struct Batch {
 
 /// Whole nanoseconds.
 fn ns(seconds: f64) -> u64 {
-    (seconds * GIGA).round() as u64
+    (seconds * GIGA + 0.5) as u64
 }
 
 impl<'a> Simulation<'a> {
@@ -302,7 +330,8 @@ impl<'a> Simulation<'a> {
 
     fn schedule(&mut self, at: u64, kind: Kind, of: u32, serial: u32) {
         self.order += 1;
-        self.events.push(Reverse(Event { at, order: self.order, kind, of, serial }));
+        let key = u128::from(at) << 64 | u128::from(self.order);
+        self.events.push(Event { key, of, serial, kind });
     }
 
     /// Schedules the begin of everything, and carries events out until all that is measured has ended.
@@ -314,19 +343,20 @@ impl<'a> Simulation<'a> {
         self.begin();
         let mut events = 0;
         let mut is_begun = false;
-        while let Some(Reverse(event)) = self.events.pop() {
-            if event.at >= begin && !is_begun {
+        while let Some(event) = self.events.pop() {
+            let at = event.at();
+            if at >= begin && !is_begun {
                 is_begun = true;
                 self.outcome.under_way.0 = self.under_way;
                 self.account_all(begin);
                 self.tiers.iter_mut().for_each(TierState::begin_measuring);
             }
-            if event.at >= end && self.now < end {
+            if at >= end && self.now < end {
                 self.outcome.under_way.1 = self.under_way;
                 self.account_all(end);
                 self.outcome.tiers = self.tiers.iter().map(|tier| tier.outcome(end - begin)).collect();
             }
-            self.now = event.at;
+            self.now = at;
             if self.now >= end && self.measured_under_way == 0 {
                 break;
             }
@@ -395,11 +425,12 @@ impl<'a> Simulation<'a> {
             Kind::Ask => self.request(),
             Kind::Reach if is_there(self) => self.reach(of),
             Kind::Done if is_there(self) => self.done(of),
+            Kind::Rested if is_there(self) => self.begin_calls(of),
             Kind::Answered if is_there(self) => self.answered(of),
             Kind::Failed if is_there(self) => self.call_failed(of),
             Kind::Again if is_there(self) => self.attempt(of),
             // the visit was given up or ended with its instance
-            Kind::Reach | Kind::Done | Kind::Answered | Kind::Failed | Kind::Again => {}
+            Kind::Reach | Kind::Done | Kind::Rested | Kind::Answered | Kind::Failed | Kind::Again => {}
             Kind::BatchDone => self.batch_done(of),
             Kind::Timeout => self.time_out(of as usize),
             Kind::Change => self.change(of as usize),

@@ -2,7 +2,7 @@
 
 use tidemark_plan::{
     Arrivals, Balancing, Breaker, Call, Change, Contention, Distribution, Happening, Load, Model, Outcome,
-    Scaling, Span, Tier, Work, simulate,
+    RateFrom, Scaling, Span, Tier, Work, simulate,
 };
 
 use crate::{near, one, poisson};
@@ -90,10 +90,12 @@ fn what_comes_above_the_limit_grows_until_a_bound_refuses() {
 
 #[test]
 fn retries_after_timeouts_make_an_overload_worse() {
-    let mut model = one(poisson(950.0), Tier { queue: 3_000, ..exponential("a", 1, 1, 0.001) });
+    // two seconds of twice what it holds, then 80 %
+    let rates = [(0.0, 800.0), (20.0, 2_000.0), (22.0, 800.0)];
+    let rates = rates.map(|(from_s, per_s)| RateFrom { from_s, per_s }).to_vec();
+    let load = Load::Open(Arrivals { even: false, rates });
+    let mut model = one(load, Tier { queue: 3_000, ..exponential("a", 1, 1, 0.001) });
     model.entry.timeout_s = Some(0.25);
-    model.changes =
-        vec![Change { at_s: 20.0, what: Happening::Fails { tier: 0, instance: 0, for_s: Some(3.0) } }];
     model.entry.retries = 3;
     let stormy = run(&model, 60.0);
     model.entry.breaker = Some(Breaker { failures: 20, open_s: 1.0 });
@@ -156,8 +158,10 @@ fn a_roll_fails_nothing() {
 
 #[test]
 fn scaling_follows_the_load_after_its_delay() {
-    let mut model =
-        one(Load::Open(Arrivals::recorded(100.0, &[500.0, 3_000.0, 500.0])), exponential("web", 1, 1, 0.001));
+    let mut model = one(
+        Load::Open(Arrivals::recorded(100.0, &[500.0, 3_000.0, 500.0])),
+        Tier { balancing: Balancing::LeastBusy, ..exponential("web", 1, 1, 0.001) },
+    );
     model.tiers[0].scaling = Some(Scaling { target: 0.6, least: 1, most: 10, every_s: 5.0, delay_s: 15.0 });
     let outcome = run(&model, 280.0);
     let mean =

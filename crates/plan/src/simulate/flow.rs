@@ -178,7 +178,7 @@ impl<'a> Simulation<'a> {
         state.account(self.now);
         state.busy += 1;
         state.counted.begun += 1;
-        state.wait_ns += u128::from(self.now - of.born);
+        state.wait_ns += (self.now - of.born) as f64;
         let instance = &mut state.instances[of.instance as usize];
         instance.busy += 1;
         instance.begun += 1;
@@ -203,7 +203,7 @@ impl<'a> Simulation<'a> {
         for visit in visits {
             let place = &mut self.visits[visit as usize];
             place.stage = Stage::Working;
-            state.wait_ns += u128::from(self.now - place.born);
+            state.wait_ns += (self.now - place.born) as f64;
             with_serials.push((visit, place.serial));
         }
         let batch = Batch { tier, instance, generation, visits: with_serials };
@@ -249,7 +249,13 @@ impl<'a> Simulation<'a> {
         self.core_is_free(tier, of.instance);
         // those that wait go before what this one may ask of the same tier
         self.start_waiting(tier, of.instance);
-        self.begin_calls(visit);
+        let pause_s = self.model.tiers[tier].pause.draw(&mut self.rng, of.request_s);
+        if pause_s > 0.0 {
+            self.visits[visit as usize].stage = Stage::Calling;
+            self.schedule(self.now + ns(pause_s), Kind::Rested, visit, of.serial);
+        } else {
+            self.begin_calls(visit);
+        }
     }
 
     /// A visit answers; a client's ends.

@@ -149,12 +149,12 @@ pub(super) struct TierState {
     pub(super) up: u64,
     pub(super) waiting: u64,
     since: u64,
-    busy_ns: u128,
-    up_ns: u128,
-    waiting_ns: u128,
+    busy_ns: f64,
+    up_ns: f64,
+    waiting_ns: f64,
     /// What scaling saw last.
-    pub(super) seen: (u128, u128),
-    pub(super) wait_ns: u128,
+    pub(super) seen: (f64, f64),
+    pub(super) wait_ns: f64,
     pub(super) counted: TierOutcome,
 }
 
@@ -181,11 +181,11 @@ impl TierState {
             busy: 0,
             waiting: 0,
             since: now,
-            busy_ns: 0,
-            up_ns: 0,
-            waiting_ns: 0,
-            seen: (0, 0),
-            wait_ns: 0,
+            busy_ns: 0.0,
+            up_ns: 0.0,
+            waiting_ns: 0.0,
+            seen: (0.0, 0.0),
+            wait_ns: 0.0,
             counted: TierOutcome::default(),
         };
         state.choose_again();
@@ -199,26 +199,26 @@ impl TierState {
 
     /// Counts until now, before anything changes.
     pub(super) fn account(&mut self, now: u64) {
-        let took = u128::from(now.saturating_sub(self.since));
+        let took = now.saturating_sub(self.since) as f64;
         self.since = self.since.max(now);
-        self.busy_ns += u128::from(self.busy) * took;
-        self.up_ns += u128::from(self.up) * took;
-        self.waiting_ns += u128::from(self.waiting) * took;
+        self.busy_ns += self.busy as f64 * took;
+        self.up_ns += self.up as f64 * took;
+        self.waiting_ns += self.waiting as f64 * took;
     }
 
     pub(super) fn begin_measuring(&mut self) {
-        self.seen = (0, 0);
-        (self.busy_ns, self.up_ns, self.waiting_ns, self.wait_ns) = (0, 0, 0, 0);
+        self.seen = (0.0, 0.0);
+        (self.busy_ns, self.up_ns, self.waiting_ns, self.wait_ns) = (0.0, 0.0, 0.0, 0.0);
         self.counted = TierOutcome::default();
     }
 
     pub(super) fn outcome(&self, measured: u64) -> TierOutcome {
         let measured = measured.max(1) as f64;
         TierOutcome {
-            utilisation: self.busy_ns as f64 / (self.up_ns as f64 * self.cores as f64).max(1.0),
-            instances: self.up_ns as f64 / measured,
-            waiting: self.waiting_ns as f64 / measured,
-            wait_s: self.wait_ns as f64 * 1e-9 / self.counted.begun.max(1) as f64,
+            utilisation: self.busy_ns / (self.up_ns * self.cores as f64).max(1.0),
+            instances: self.up_ns / measured,
+            waiting: self.waiting_ns / measured,
+            wait_s: self.wait_ns * 1e-9 / self.counted.begun.max(1) as f64,
             ..self.counted.clone()
         }
     }
@@ -227,7 +227,7 @@ impl TierState {
     pub(super) fn since_looked(&mut self) -> f64 {
         let (busy, up) = (self.busy_ns - self.seen.0, self.up_ns - self.seen.1);
         self.seen = (self.busy_ns, self.up_ns);
-        busy as f64 / (up as f64 * self.cores as f64).max(1.0)
+        busy / (up * self.cores as f64).max(1.0)
     }
 
     /// Makes anew the list of those that get requests.
