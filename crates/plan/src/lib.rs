@@ -5,6 +5,7 @@
 //! - [`Model`]: load, tiers, and the calls between them.
 //! - [`simulate()`]: what becomes of requests.
 //! - [`slice()`], [`sample()`]: the same of thousands of instances, and of whole days.
+//! - [`Question::answer`]: the fewest instances that keep objectives; [`curve()`] and [`sensitivity()`] go with it.
 //! - [`scalability()`]: how throughput grows with cores, by the Universal Scalability Law.
 //!
 //! ```
@@ -23,6 +24,7 @@
 //! assert!((outcome.good.mean_s() / 0.005 - 1.0).abs() < 0.1);
 //! ```
 
+mod capacity;
 mod distribution;
 mod model;
 mod reduce;
@@ -30,6 +32,7 @@ mod scalability;
 mod simulate;
 mod times;
 
+pub use capacity::{Answer, Objective, Point, Question, Sensitivity, Survives, curve, sensitivity};
 pub use distribution::{Distribution, Measured};
 pub use model::{
     Arrivals, Balancing, Breaker, Call, Change, Contention, Happening, INSTANCES_MAX, Load, Model, RateFrom,

@@ -1,6 +1,7 @@
 //! Simulations beside what is known in closed form, and beside what a person would expect.
 
 mod behaviour;
+mod capacity;
 mod large;
 mod queues;
 mod theory;
