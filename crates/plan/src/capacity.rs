@@ -132,6 +132,14 @@ impl Question {
         Ok(Tried { holds, outcome })
     }
 
+    /// What comes of a rate.
+    ///
+    /// # Errors
+    /// What is wrong with the model.
+    pub fn look(&self, model: &Model, per_s: f64) -> Result<Outcome, Wrong> {
+        self.try_at(model, per_s).map(|tried| tried.outcome)
+    }
+
     /// The rate with its margin.
     fn wanted_per_s(&self) -> f64 {
         self.per_s * (1.0 + self.margin)
@@ -146,8 +154,8 @@ impl Question {
         Ok(!self.is_busy(model, per_s) && self.try_at(model, per_s)?.holds)
     }
 
-    /// With that many instances of each tier.
-    pub(crate) fn with(&self, instances: &[usize]) -> Model {
+    /// The model with that many instances of each tier, which do not change.
+    pub fn with_instances(&self, instances: &[usize]) -> Model {
         let mut model = self.model.clone();
         model.tiers.iter_mut().zip(instances).for_each(|(tier, count)| {
             tier.instances = *count;
@@ -177,7 +185,7 @@ impl Question {
         let floors =
             tiers.clone().map(|tier| self.instances_at(tier, BUSY_MOST)).collect::<Result<Vec<_>, _>>()?;
         let ample = tiers.clone().map(|tier| self.instances_at(tier, IDLE)).collect::<Result<Vec<_>, _>>()?;
-        let most = self.try_at(&self.with(&ample), self.wanted_per_s())?;
+        let most = self.try_at(&self.with_instances(&ample), self.wanted_per_s())?;
         if !most.holds {
             return Err(Wrong(self.never(&most.outcome)));
         }
@@ -189,21 +197,25 @@ impl Question {
                 let middle = needed[tier].midpoint(enough);
                 let mut instances = ample.clone();
                 instances[tier] = middle;
-                if self.holds(&self.with(&instances))? { enough = middle } else { needed[tier] = middle + 1 }
+                if self.holds(&self.with_instances(&instances))? {
+                    enough = middle
+                } else {
+                    needed[tier] = middle + 1
+                }
             }
         }
         self.all_together(&mut needed, &ample)?;
         let needed = needed;
         let instances: Vec<usize> = needed.iter().map(|count| self.with_spare(*count)).collect();
         let spare = instances.iter().zip(&needed).map(|(all, needed)| all - needed).collect();
-        let (holds_per_s, breaks) = self.limit(&self.with(&instances))?;
+        let (holds_per_s, breaks) = self.limit(&self.with_instances(&instances))?;
         Ok(Answer { instances, spare, holds_per_s, breaks })
     }
 
     /// Adds where it is busiest until all tiers together keep the objectives.
     fn all_together(&self, needed: &mut [usize], ample: &[usize]) -> Result<(), Wrong> {
         for _ in 0..STEPS_MAX {
-            let model = self.with(needed);
+            let model = self.with_instances(needed);
             if self.holds(&model)? {
                 return Ok(());
             }
@@ -301,7 +313,7 @@ impl Question {
         noticed_after_s: f64,
         for_s: f64,
     ) -> Result<Option<Outcome>, Wrong> {
-        let mut model = self.with(instances).at(self.per_s);
+        let mut model = self.with_instances(instances).at(self.per_s);
         let at_s = 15.0;
         let change = |what| Change { at_s, what };
         match self.survives {

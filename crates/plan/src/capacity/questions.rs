@@ -1,5 +1,7 @@
 //! The curve over the load, and what changes where an input is other than thought.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,42 +73,75 @@ impl Question {
 /// # Errors
 /// What is wrong with the model.
 pub fn curve(question: &Question, model: &Model, rates_per_s: &[f64]) -> Result<Vec<Point>, Wrong> {
-    rates_per_s.iter().map(|per_s| question.point(model, *per_s)).collect()
+    in_parallel(rates_per_s, |per_s| question.point(model, *per_s)).into_iter().collect()
 }
 
-type Input = (String, Box<dyn Fn(&mut Model, f64)>);
+/// An input, and what multiplies it; the rate is none of the model's.
+struct Input {
+    name: String,
+    change: Option<Box<dyn Fn(&mut Model, f64) + Sync>>,
+}
 
 /// What changes with a fifth less and a fifth more of each input, at the rate; what matters most comes first.
 ///
 /// # Errors
 /// What is wrong with the model.
 pub fn sensitivity(question: &Question, model: &Model) -> Result<Vec<Sensitivity>, Wrong> {
-    let mut found = Vec::new();
-    let look = |input: String, change: &dyn Fn(f64) -> (Model, f64)| {
-        let at = |by: f64| {
-            let (model, per_s) = change(by);
-            question.point(&model, per_s)
+    let look = |input: &Input| {
+        let at = |by: f64| match &input.change {
+            None => question.point(model, question.per_s * by),
+            Some(change) => {
+                let mut model = model.clone();
+                change(&mut model, by);
+                question.point(&model, question.per_s)
+            }
         };
         let (less, more) = (at(0.8)?, at(1.2)?);
         let holds = less.holds && more.holds;
-        Ok::<_, Wrong>(Sensitivity { input, less_s: less.objective_s, more_s: more.objective_s, holds })
+        Ok(Sensitivity {
+            input: input.name.clone(),
+            less_s: less.objective_s,
+            more_s: more.objective_s,
+            holds,
+        })
     };
-    found.push(look("rate".to_owned(), &|by| (model.clone(), question.per_s * by))?);
-    for (input, change) in inputs(model) {
-        let changed = |by: f64| {
-            let mut model = model.clone();
-            change(&mut model, by);
-            (model, question.per_s)
-        };
-        found.push(look(input, &changed)?);
-    }
+    let mut all = vec![Input { name: "rate".to_owned(), change: None }];
+    all.extend(inputs(model));
+    let mut found = in_parallel(&all, look).into_iter().collect::<Result<Vec<_>, Wrong>>()?;
     found.sort_by(|one, other| other.effect().total_cmp(&one.effect()));
     Ok(found)
 }
 
+/// Does the same with each on all cores, and keeps the order.
+fn in_parallel<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len());
+    let next = AtomicUsize::new(0);
+    let takes = || {
+        let mut done = Vec::new();
+        while let Some((at, of)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, all.get(at)?)))
+        {
+            done.push((at, work(of)));
+        }
+        done
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(takes)).collect();
+        let own = takes();
+        let join = |other: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        own.into_iter().chain(others.into_iter().flat_map(join)).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, of)| of).collect()
+}
+
 fn inputs(model: &Model) -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
-    let mut add = |name: String, change: Box<dyn Fn(&mut Model, f64)>| inputs.push((name, change));
+    let mut add = |name: String, change: Box<dyn Fn(&mut Model, f64) + Sync>| {
+        inputs.push(Input { name, change: Some(change) });
+    };
     for (at, tier) in model.tiers.iter().enumerate() {
         let name = &tier.name;
         add(
