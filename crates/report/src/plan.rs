@@ -29,6 +29,8 @@ use model::Measured;
 
 /// Shares of the rate that the curve shows.
 const CURVE: [f64; 8] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5];
+/// Shares of a search's limit at which the model of the run is looked at.
+const OF_LIMIT: [f64; 4] = [0.5, 0.7, 0.9, 1.1];
 /// A model that is further from its own run than this says so.
 const OFF_MOST: f64 = 0.2;
 /// Requests that may fail where no objective says it.
@@ -115,6 +117,9 @@ pub struct OwnRun {
     /// The model's limit with the run's instances on the run's machine, requests a second; absent of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated_limit_per_s: Option<f64>,
+    /// What the model says of the run's system at 50, 70, 90 and 110 % of the limit that a search found; empty of a run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Point>,
 }
 
 /// What happens while an instance or a zone is lost.
@@ -334,6 +339,8 @@ fn own_run(
     let per_s = run.manifest.summary.achieved_per_s;
     let simulated = question.look(own, per_s)?;
     let simulated_limit_per_s = beside.limit_per_s.map(|_| question.limit(own)).transpose()?;
+    let at = beside.limit_per_s.map_or_else(Vec::new, |limit| OF_LIMIT.map(|share| share * limit).to_vec());
+    let at = curve(question, own, &at)?;
     let times = &run.manifest.summary.good.response_time_us;
     let seconds = |us: Option<u64>| us.map(|us| us as f64 * 1e-6);
     Ok(OwnRun {
@@ -344,6 +351,7 @@ fn own_run(
         simulated_p99_s: simulated.good.quantile_s(0.99, 0).filter(|_| !simulated.grows()),
         measured_limit_per_s: beside.limit_per_s,
         simulated_limit_per_s: simulated_limit_per_s.map(|(per_s, _)| per_s),
+        at,
     })
 }
 

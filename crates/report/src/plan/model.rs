@@ -34,6 +34,10 @@ pub(super) struct Measured {
     /// Cores of the machine of the run, and how many of them were busy.
     machine_cores: u64,
     busy_cores: f64,
+    /// Cores that the system was bound to; 0 where it was not.
+    pinned_cores: usize,
+    /// CPU time of the load generator for a request, seconds.
+    driver_cpu_s: f64,
 }
 
 impl Measured {
@@ -87,6 +91,14 @@ impl Measured {
             service_times: Arc::new(service_times),
             machine_cores: manifest.machine.cores,
             busy_cores,
+            pinned_cores: manifest.system.pinned_to.len(),
+            driver_cpu_s: usage
+                .tiers
+                .iter()
+                .filter(|tier| tier.role == Role::Driver)
+                .map(|tier| tier.cpu_s)
+                .sum::<f64>()
+                / answered,
         })
     }
 
@@ -137,13 +149,22 @@ impl Measured {
         }
     }
 
-    /// The run's own instances, each of which may use all cores of its machine.
+    /// The run as it was: its tiers share the cores of a machine, beside the load generator where nothing is pinned.
     pub(super) fn model_of_run(&self) -> Model {
+        let cpu_s: f64 = self.tiers.iter().map(|of| of.cpu_s).sum();
+        let cores = match self.pinned_cores {
+            0 => (self.machine_cores as f64 * cpu_s / (cpu_s + self.driver_cpu_s).max(f64::MIN_POSITIVE))
+                .round(),
+            pinned => pinned as f64,
+        };
         let mut model = self.model(1);
-        for tier in &mut model.tiers {
-            // instances on one machine share its cores
-            tier.cores = (self.machine_cores.max(1) as usize).div_ceil(tier.instances);
-        }
+        model.tiers.truncate(1);
+        let machine = &mut model.tiers[0];
+        machine.calls.clear();
+        machine.instances = 1;
+        machine.cores = cores.clamp(1.0, CORES_MAX) as usize;
+        machine.contention = Contention::default();
+        machine.work = Work::Each(Distribution::Share(cpu_s / self.service_times.mean_s()));
         model
     }
 }

@@ -127,7 +127,7 @@ fn what_if() {
     let instances = |of: &Planned| [of.tiers[0].instances, of.tiers[1].instances];
     let [web, redis] = instances(&plain);
     let cached = instances(&with("redis.hit", "80%").unwrap());
-    assert!(cached[1] * 3 < redis && cached[0].abs_diff(web) <= 2, "{cached:?} {web} {redis}");
+    assert!(cached[1] * 2 < redis && cached[0].abs_diff(web) <= 2, "{cached:?} {web} {redis}");
     assert!(instances(&with("web.cpu", "1ms").unwrap())[0] < web * 2 / 3);
     assert_eq!(with("web.cores", "8").unwrap().tiers[0].cores, 8);
     for (name, value, says) in [
@@ -187,9 +187,9 @@ fn what_matters_and_limits_stand_beside_what_was_measured() {
     let (_dir, run) = measured();
     let beside = Beside { limit_per_s: Some(9_000.0), ..Beside::default() };
     let planned = plan(&run, &beside, &wish()).unwrap();
-    // 16 cores hold at most 16 / 2.5 ms
+    // 16 cores, less the driver's share of 1 in 26, hold at most 15 / 2.5 ms
     let limit = planned.own_run.simulated_limit_per_s.unwrap();
-    assert!((5_000.0..8_000.0).contains(&limit), "{limit}");
+    assert!((5_000.0..6_000.0).contains(&limit), "{limit}");
     assert!(
         planned.notes.iter().any(|note| note.contains("does not fit its own search: the limit was 9,000/s")),
         "{:?}",
