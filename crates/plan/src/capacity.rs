@@ -14,6 +14,10 @@ use crate::simulate::{Outcome, Span, simulate};
 const BUSY_MOST: f64 = 0.97;
 /// Instances that are so idle that more would change nothing.
 const IDLE: f64 = 0.3;
+/// A rate is not simulated for more requests than these, unless its percentiles need them.
+const LOOK_MOST: f64 = 2e6;
+/// A loss is simulated where a second has so many requests at most.
+const LOSS_MOST_PER_S: f64 = 200_000.0;
 /// A percentile that is by less than this factor off an objective is looked at longer, with so many more seeds.
 const NEAR: f64 = 1.3;
 const LOOKS_MORE: u64 = 4;
@@ -100,11 +104,10 @@ impl Question {
         let share = self.objectives.iter().map(|of| of.share).fold(0.5, f64::max);
         let requests = (500.0 / (1.0 - share)).clamp(40_000.0, 1_000_000.0);
         let path_s = self.path_s();
-        let measured_s = (requests / per_s.max(1e-6)).max(100.0 * path_s).min(1e7);
-        Span {
-            events_max: 200_000_000,
-            ..Span::new((measured_s / 10.0).max(20.0 * path_s), measured_s, self.seed)
-        }
+        let per_s = per_s.max(1e-6);
+        let measured_s = (requests / per_s).max((100.0 * path_s).min(LOOK_MOST / per_s)).min(1e7);
+        let warm_s = (20.0 * path_s).min(LOOK_MOST / per_s).max(3.0 * path_s).max(measured_s / 10.0);
+        Span { events_max: 400_000_000, ..Span::new(warm_s, measured_s, self.seed) }
     }
 
     /// Simulates a model at a rate.
@@ -303,7 +306,8 @@ impl Question {
         Ok((low, by_wait.map_or(0, |(tier, _)| tier)))
     }
 
-    /// What becomes of requests while something is lost for a time, in the middle of a span, by second.
+    /// What becomes of requests while something is lost for a time, 5 s after measuring began, by second. None where nothing
+    /// is to survive, or a second has too many requests for a look.
     ///
     /// # Errors
     /// What is wrong with the model.
@@ -332,8 +336,10 @@ impl Question {
             Load::Open(arrivals) => arrivals.peak_per_s(),
             Load::Closed { .. } => self.per_s,
         };
-        // seconds, unless these are too many requests for a look
-        let measured_s = (for_s + 30.0).min((3e6 / per_s).max(10.0));
+        if per_s > LOSS_MOST_PER_S {
+            return Ok(None);
+        }
+        let measured_s = (for_s + 30.0).min((3e6 / per_s).max(for_s));
         let span =
             Span { each_s: Some(1.0), events_max: 200_000_000, ..Span::new(10.0, measured_s, self.seed) };
         simulate(&part, &span).map(Some)

@@ -27,8 +27,8 @@ use crate::json::schema_of;
 use crate::units::{duration, percent, three_digits};
 use model::Measured;
 
-/// Shares of the rate that the curve shows.
-const CURVE: [f64; 8] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5];
+/// Rates that the curve shows, up to this share of the highest that holds.
+const CURVE: (u32, f64) = (8, 1.2);
 /// Shares of a search's limit at which the model of the run is looked at.
 const OF_LIMIT: [f64; 4] = [0.5, 0.7, 0.9, 1.1];
 /// A model that is further from its own run than this says so.
@@ -158,7 +158,7 @@ pub struct Planned {
     pub holds_per_s: f64,
     /// The tier that breaks first.
     pub breaks_first: String,
-    /// What comes of other rates.
+    /// What comes of rates up to above the highest that holds, at equal distances, and of the rate itself.
     pub curve: Vec<Point>,
     /// What a fifth more or less of each input does to the first objective.
     pub sensitivity: Vec<Sensitivity>,
@@ -223,10 +223,15 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, Stri
     notes.extend(words::off(&own_run, OFF_MOST));
     let answer = question.answer().map_err(says)?;
     let planned = question.with_instances(&answer.instances);
-    let rates = CURVE.map(|share| share * per_s);
-    let curve = curve(&question, &planned, &rates).map_err(says)?;
+    let curve = curve(&question, &planned, &rates(answer.holds_per_s, per_s)).map_err(says)?;
     let sensitivity = sensitivity(&question, &planned).map_err(says)?;
     let loss = loss(&question, &answer)?;
+    if loss.is_none() && wish.survives != Survives::Nothing {
+        notes.push(
+            "the loss itself was not simulated: there are too many requests for tiers of so few instances"
+                .into(),
+        );
+    }
     let tiers = tiers(&measured, &planned, &answer, per_s);
     let bill = wish.prices.map(|prices| bill(run, &measured, &answer, per_s, prices, wish.customers));
     let breaks_first = planned.tiers[answer.breaks].name.clone();
@@ -254,6 +259,15 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, Stri
     };
     planned.says = words::says(&planned);
     Ok(planned)
+}
+
+/// The rates of the curve, at equal distances, and the rate itself among them.
+fn rates(holds_per_s: f64, per_s: f64) -> Vec<f64> {
+    let (count, most) = CURVE;
+    let at = |number: u32| holds_per_s * most * f64::from(number) / f64::from(count);
+    let mut rates: Vec<f64> = (1..=count).map(at).chain([per_s]).collect();
+    rates.sort_by(f64::total_cmp);
+    rates
 }
 
 /// A run that says nothing of the system.

@@ -113,7 +113,7 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
     for name in &arguments.runs {
         sources.extend(sources_of(name)?);
     }
-    let source = largest(&sources);
+    let source = smallest(&sources).ok_or_else(|| Failure::usage("name a run"))?;
     let run = carry_out::open(&source.dir)?;
     pricing.check(&[&run.manifest])?;
     let wish = Wish {
@@ -221,11 +221,10 @@ fn searched(dir: &Path, search: &Search) -> Option<Source> {
     Some(Source { dir: dir.join(&trial.dir), setting, limit, notes })
 }
 
-/// The one with the largest size; of one without sizes, the last.
-fn largest(sources: &[Source]) -> &Source {
-    let size = |source: &Source| source.setting.as_ref().map_or(0.0, |(_, size)| *size);
-    // there is one: the command line needs one, and each has one or an error
-    sources.iter().max_by(|one, other| size(one).total_cmp(&size(other))).expect("a run is named")
+/// The one with the smallest size, as cores do not hinder each other there; of those without sizes, the first.
+fn smallest(sources: &[Source]) -> Option<&Source> {
+    let size = |source: &Source| source.setting.as_ref().map_or(f64::INFINITY, |(_, size)| *size);
+    sources.iter().min_by(|one, other| size(one).total_cmp(&size(other)))
 }
 
 /// What searches say beside the run: its limit, and how cores hinder each other.

@@ -7,7 +7,7 @@ use super::{Block, Chart, Level, Table};
 use crate::cost::NamedBill;
 use crate::jmeter::Series;
 use crate::plan::{Loss, OwnRun, Planned, rate, time};
-use crate::units::{count, duration, percent, three_digits};
+use crate::units::{compact, count, duration, percent, three_digits};
 
 /// A response time is drawn up to so many times its objective.
 const DRAWN_MOST: f64 = 2.0;
@@ -31,7 +31,9 @@ pub fn plan(plan: &Planned) -> Vec<Block> {
     blocks.extend(plan.scalability.iter().flat_map(|law| under("Cores", [scalability(law)])));
     if let Some(bill) = &plan.bill {
         let named = NamedBill { name: plan.scenario.clone(), runs: Vec::new(), bill: bill.clone() };
-        blocks.extend(super::cost(&[named]));
+        // the answer is said already
+        let is_more = |block: &Block| !matches!(block, Block::Title(..) | Block::Lead(..));
+        blocks.extend(super::cost(&[named]).into_iter().filter(is_more));
     }
     blocks.extend(under("The model and its run", own_run(&plan.own_run)));
     let assumed = plan.assumptions.iter().map(|says| Block::point(Level::Plain, says));
@@ -84,14 +86,18 @@ fn rates(plan: &Planned) -> Table {
         let failed = if of.failed_share > 0.0 { percent(of.failed_share) } else { "0".to_owned() };
         let holds = if of.holds { "yes" } else { "no" };
         let cells = [time(of.p50_s), time(of.p99_s), failed, holds.to_owned()];
-        table.row(&rate(of.per_s), cells.into_iter().chain(of.utilisation.iter().map(|busy| percent(*busy))));
+        let name =
+            if of.per_s == plan.per_s { format!("{}, the plan", rate(of.per_s)) } else { rate(of.per_s) };
+        table.row(&name, cells.into_iter().chain(of.utilisation.iter().map(|busy| percent(*busy))));
     }
     table
 }
 
 /// The first objective's percentile over the rate, with its bound.
 fn chart(plan: &Planned) -> Chart {
-    let at: Vec<String> = plan.curve.iter().map(|of| rate(of.per_s)).collect();
+    // the rate itself stands between others
+    let points: Vec<&Point> = plan.curve.iter().filter(|of| of.per_s != plan.per_s).collect();
+    let at: Vec<String> = points.iter().map(|of| format!("{}/s", compact(of.per_s))).collect();
     let bound_ms = plan.bound_s * 1e3;
     let most = DRAWN_MOST * bound_ms;
     let value = |of: &Point| of.objective_s.map_or(most, |seconds| (seconds * 1e3).min(most));
@@ -100,7 +106,7 @@ fn chart(plan: &Planned) -> Chart {
         Series {
             name: "response time".into(),
             at: at.clone(),
-            values: plan.curve.iter().map(value).collect(),
+            values: points.into_iter().map(value).collect(),
         },
         Series { name: first.to_owned(), values: vec![bound_ms; at.len()], at },
     ];
