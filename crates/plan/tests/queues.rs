@@ -38,7 +38,7 @@ fn mm1() {
 fn mmc() {
     for (c, per_s) in [(4, 3_200.0), (16, 14_400.0)] {
         let tier = Tier::new("a", 1, c, Distribution::Exponential(0.001));
-        let outcome = run(&one(poisson(per_s), tier), 1e7, per_s);
+        let outcome = run(&one(poisson(per_s), tier), 5e6, per_s);
         percentiles(&format!("M/M/{c}"), &outcome, |t| theory::mmc_above(c, per_s, 1_000.0, t));
     }
 }
@@ -55,7 +55,7 @@ fn instances_by_random_choice_are_queues_of_their_own() {
 
 #[test]
 fn md1() {
-    let outcome = run(&one(poisson(700.0), Tier::new("a", 1, 1, Distribution::Constant(0.001))), 1e7, 700.0);
+    let outcome = run(&one(poisson(700.0), Tier::new("a", 1, 1, Distribution::Constant(0.001))), 5e6, 700.0);
     percentiles("M/D/1", &outcome, |t| theory::md1_above(700.0, 0.001, t));
 }
 
@@ -68,13 +68,13 @@ fn mg1() {
     let measured = Measured::new(values).unwrap();
     let mean = theory::mg1_mean(500.0, measured.mean_s(), measured.second_moment());
     let work = Distribution::Measured(Arc::new(measured));
-    let outcome = run(&one(poisson(500.0), Tier::new("a", 1, 1, work)), 2e7, 500.0);
+    let outcome = run(&one(poisson(500.0), Tier::new("a", 1, 1, work)), 1e7, 500.0);
     near("mean of a measured M/G/1", outcome.good.mean_s(), mean, WITHIN);
     percentiles("M/H2/1", &outcome, |t| theory::mh1_above(500.0, p, a, b, t));
 
     let (mean_s, cv) = (0.001, 1.5f64);
     let work = Distribution::LogNormal { mean_s, cv };
-    let outcome = run(&one(poisson(600.0), Tier::new("a", 1, 1, work)), 1e7, 600.0);
+    let outcome = run(&one(poisson(600.0), Tier::new("a", 1, 1, work)), 4e6, 600.0);
     let mean = theory::mg1_mean(600.0, mean_s, mean_s * mean_s * (1.0 + cv * cv));
     near("mean of M/G/1", outcome.good.mean_s(), mean, WITHIN);
 }

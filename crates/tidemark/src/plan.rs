@@ -183,12 +183,15 @@ fn last_of(file: &Path) -> Result<PathBuf, Failure> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(file).map_err(unreadable)?;
     let digest = tidemark_record::manifest::digest(&text);
-    let found = runs_in(Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    let runs = match Path::new(RUNS_DIR) {
+        dir if dir.is_dir() => runs_in(dir).map_err(|error| Failure::usage(error.to_string()))?.runs,
+        _ => Vec::new(),
+    };
     // by name, which begins with the time
     let is_of = |dir: &&PathBuf| {
         Manifest::open(dir).is_ok_and(|manifest| manifest.scenario_digest.as_ref() == Some(&digest))
     };
-    let last = found.runs.iter().rev().find(is_of).cloned();
+    let last = runs.iter().rev().find(is_of).cloned();
     last.ok_or_else(|| {
         let name = file.display();
         Failure::usage(format!("{name} has no run in {RUNS_DIR}; measure it first: tidemark run {name}"))

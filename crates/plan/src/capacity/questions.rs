@@ -76,10 +76,13 @@ pub fn curve(question: &Question, model: &Model, rates_per_s: &[f64]) -> Result<
     in_parallel(rates_per_s, |per_s| question.point(model, *per_s)).into_iter().collect()
 }
 
+/// Multiplies an input.
+type Change = Box<dyn Fn(&mut Model, f64) + Sync>;
+
 /// An input, and what multiplies it; the rate is none of the model's.
 struct Input {
     name: String,
-    change: Option<Box<dyn Fn(&mut Model, f64) + Sync>>,
+    change: Option<Change>,
 }
 
 /// What changes with a fifth less and a fifth more of each input, at the rate; what matters most comes first.
@@ -139,7 +142,7 @@ fn in_parallel<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Ve
 
 fn inputs(model: &Model) -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
-    let mut add = |name: String, change: Box<dyn Fn(&mut Model, f64) + Sync>| {
+    let mut add = |name: String, change: Change| {
         inputs.push(Input { name, change: Some(change) });
     };
     for (at, tier) in model.tiers.iter().enumerate() {
