@@ -172,7 +172,7 @@ fn sources_of(name: &str) -> Result<Vec<Source>, Failure> {
         .map_err(|reason| Failure::usage(file::damaged(&dir, &reason).to_string()))?;
     let sources: Vec<Source> = searches.searches.iter().filter_map(|search| searched(&dir, search)).collect();
     if sources.is_empty() {
-        let reason = "no trial held, so that nothing is known of the system below its limit";
+        let reason = "no trial that counts held, so that nothing is known of the system below its limit";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
     Ok(sources)

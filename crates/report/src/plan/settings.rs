@@ -107,7 +107,7 @@ fn set(model: &mut Model, index: usize, key: &str, value: &str) -> Result<(), St
         "alpha" => tier.contention.alpha = number(value)?,
         "beta" => tier.contention.beta = number(value)?,
         _ => {
-            let hint = did_you_mean(key, KEYS.into_iter());
+            let hint = did_you_mean(key, KEYS);
             return Err(format!("there is no key {key}{hint}; there are {}", join(KEYS.into_iter())));
         }
     }

@@ -112,6 +112,17 @@ fn machines_have_their_cores_and_a_zone_costs_what_it_adds() {
         planned.loss.as_ref().is_some_and(|loss| loss.failed > 0 && loss.recovered_after_s.is_some()),
         "{planned:?}"
     );
+    // cores that hinder each other do less
+    let interval = |value: f64| tidemark_plan::Interval { value, low: value / 2.0, high: value * 2.0 };
+    let law = Scalability { one_per_s: 400.0, alpha: interval(0.2), beta: interval(0.0), best_size: None };
+    let beside = Beside { scalability: Some(law), ..Beside::default() };
+    let hindered = plan(&run, &beside, &asked).unwrap();
+    assert!(
+        hindered.tiers[0].instances > web.instances
+            && hindered.tiers[1].instances == planned.tiers[1].instances
+    );
+    let text = shown(&crate::blocks::plan(&hindered), 100);
+    assert!(text.contains("contention 0.2 (0.1 to 0.4)"), "{text}");
     // a day's rate is one a second
     assert!(rate(430e9 / 86_400.0).starts_with("4,976,852"));
 }
