@@ -79,16 +79,17 @@ fn lost(loss: &Loss) -> Block {
 }
 
 fn rates(plan: &Planned) -> Table {
-    let names = plan.tiers.iter().map(|of| format!("{} busy", of.tier));
-    let head = ["", "p50", "p99", "failed", "holds"].map(str::to_owned);
-    let mut table = Table::new(head.into_iter().chain(names)).whole_names();
+    let mut table = Table::new(["", "p50", "p99", "failed", "holds", "busiest"]).whole_names();
     for of in &plan.curve {
         let failed = if of.failed_share > 0.0 { percent(of.failed_share) } else { "0".to_owned() };
         let holds = if of.holds { "yes" } else { "no" };
-        let cells = [time(of.p50_s), time(of.p99_s), failed, holds.to_owned()];
-        let name =
-            if of.per_s == plan.per_s { format!("{}, the plan", rate(of.per_s)) } else { rate(of.per_s) };
-        table.row(&name, cells.into_iter().chain(of.utilisation.iter().map(|busy| percent(*busy))));
+        let busy = plan.tiers.iter().zip(&of.utilisation).max_by(|one, other| one.1.total_cmp(other.1));
+        let busiest = busy.map_or_else(String::new, |(of, busy)| format!("{} {}", of.tier, percent(*busy)));
+        let name = match of.per_s == plan.per_s {
+            true => format!("{}, the plan", rate(of.per_s)),
+            false => rate(of.per_s),
+        };
+        table.row(&name, [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest]);
     }
     table
 }

@@ -12,7 +12,7 @@ pub(super) fn says(plan: &Planned) -> String {
         plan.tiers.iter().map(|of| format!("{} {}", crate::units::count(of.instances), of.tier)).collect();
     let spare = match plan.survives {
         Survives::Nothing => "",
-        Survives::Instance => ", of which one each may be lost",
+        Survives::Instance => ", of which one of each may be lost",
         Survives::Zone => ", of which a zone may be lost",
     };
     let month = plan.bill.as_ref().and_then(|bill| {
