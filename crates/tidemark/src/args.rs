@@ -24,6 +24,7 @@ use crate::install::{CompletionArguments, ManArguments};
 use crate::limit::args::LimitArguments;
 #[cfg(feature = "systems")]
 use crate::manifests::ManifestArguments;
+use crate::plan::PlanArguments;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
@@ -82,6 +83,8 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Say what a run, a search or a comparison costs, with a file of prices
     Cost(CostArguments),
+    /// Say how many instances another load takes, by a simulation of what a run measured
+    Plan(Box<PlanArguments>),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
     /// Show the runs of a folder in a browser, live while one is on

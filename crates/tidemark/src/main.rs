@@ -33,6 +33,7 @@ mod manifests;
 mod once;
 mod output;
 mod overview;
+mod plan;
 mod progress;
 #[cfg(all(test, feature = "tui"))]
 #[path = "../tests/program/pty.rs"]
@@ -159,6 +160,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Limit(arguments)) => limit::limit(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cost(arguments)) => cost::cost(&arguments),
+        Some(Verb::Plan(arguments)) => plan::plan(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Import(arguments)) => import::import(&arguments),
