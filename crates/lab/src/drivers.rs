@@ -4,18 +4,28 @@
 //! A process of its own ([`process`]) is the same program: it gets a [`Setup`], makes the plan out of the same scenario
 //! and command line, drives by threads of its own ([`serve`]), and hands over [`Handover`](tidemark_record::Handover)s.
 
+#[cfg(feature = "fleet")]
+pub mod fleet;
+#[cfg(not(feature = "fleet"))]
+#[path = "drivers/no_fleet.rs"]
+pub mod fleet;
+#[cfg(feature = "fleet")]
+pub mod fleet_agent;
+#[cfg(feature = "fleet")]
+mod fleet_task;
 pub mod process;
 mod serve;
 
 use std::str::FromStr;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
-use tidemark_record::{Event, ThreadInterval};
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, PhaseTimes};
+use tidemark_record::{Event, HANDOVER_VERSION, ThreadInterval};
 
 use crate::error::LabError;
+use crate::system::Running;
 pub use serve::serve;
 
 /// Who drives.
@@ -71,6 +81,32 @@ pub struct Setup {
     pub(crate) epoch_us: u64,
     /// What is traced: one request in so many, most of these, most of those that failed.
     pub(crate) traced: Option<(u64, u64, u64)>,
+}
+
+impl Setup {
+    /// What a run is, as another process needs to know it: the words of its command line, the text of its scenario, where its
+    /// targets are.
+    fn new((words, scenario): (&[String], &str), targets: &[&Running], options: &DriveOptions) -> Setup {
+        Setup {
+            version: HANDOVER_VERSION,
+            words: words.to_owned(),
+            scenario: scenario.to_owned(),
+            seed: options.seed,
+            ledger_seed: options.ledger_seed,
+            threads: options.threads,
+            targets: targets.iter().map(|target| Place::of(target)).collect(),
+            epoch_us: Setup::epoch_us(options),
+            traced: options.trace.as_ref().map(|of| (of.every, of.sampled_max, of.failed_max)),
+        }
+    }
+}
+
+impl Setup {
+    /// The run's zero, microseconds since 1970 UTC.
+    fn epoch_us(options: &DriveOptions) -> u64 {
+        let epoch = options.wall_epoch.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Where a target was found.

@@ -1,11 +1,13 @@
 //! The doors: a file, a text or a shipped name becomes a plan.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostics, did_you_mean, nearest};
 use crate::grammar::Shape;
 use crate::grammar::check::{check, mend_verbs};
 use crate::language::comparison::is_comparison;
+use crate::outside::{Origin, recorded};
 use crate::plan::{Plan, StoreOrigin, SystemOrigin};
 use crate::reader::{Checker, Reader};
 use crate::secrets::{MASK, Secrets, is_secret, source};
@@ -100,7 +102,12 @@ impl Checker {
                 );
                 return None;
             }
-            self.plan(&Source { name, base_dir }, root, settings, &sink)
+            let source = Source { name, base_dir };
+            let (plan, (files, variables)) = recorded(|| self.plan(&source, root, settings, &sink));
+            let (name, text) = (name.to_owned(), text.to_owned());
+            let (folder, settings) = (base_dir.to_owned(), settings.to_vec());
+            let from = Origin { name, text, folder, settings, files, variables };
+            plan.map(|plan| Plan { read_from: Arc::new(from), ..plan })
         });
         told(plan, name, sink, Diagnostics::default())
     }
