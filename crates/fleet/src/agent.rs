@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::Context;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::StorageType;
-use async_nats::jetstream::{Context, kv};
+use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::{Client, Message};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -140,21 +140,31 @@ pub(crate) fn agent(name: &str) -> String {
     format!("tidemark.agent.{name}")
 }
 
-/// The bucket of those who are there.
+/// The bucket of those who are there. It is made as the stream that it is: servers before 2.10 do not say of an account what the
+/// client asks before it makes a bucket.
 pub(crate) async fn bucket(jetstream: &Context) -> Result<Store, FleetError> {
-    let config = kv::Config {
-        bucket: BUCKET.into(),
-        max_age: EXPIRES,
-        history: 1,
-        storage: StorageType::Memory,
-        ..kv::Config::default()
-    };
-    match jetstream.get_key_value(BUCKET).await {
-        Ok(store) => Ok(store),
-        Err(_) => jetstream.create_key_value(config).await.map_err(|error| {
-            FleetError::nats("its key-value store (is JetStream on: nats-server -js?)", error)
-        }),
+    if let Ok(store) = jetstream.get_key_value(BUCKET).await {
+        return Ok(store);
     }
+    let failed = |error: &dyn std::fmt::Display| {
+        FleetError::nats("its key-value store (is JetStream on: nats-server -js?)", error)
+    };
+    let config = stream::Config {
+        name: format!("KV_{BUCKET}"),
+        subjects: vec![format!("$KV.{BUCKET}.>")],
+        max_age: EXPIRES,
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::New,
+        duplicate_window: EXPIRES,
+        storage: StorageType::Memory,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        num_replicas: 1,
+        ..stream::Config::default()
+    };
+    jetstream.create_stream(config).await.map_err(|error| failed(&error))?;
+    jetstream.get_key_value(BUCKET).await.map_err(|error| failed(&error))
 }
 
 /// A run that an agent takes part in.
@@ -226,14 +236,12 @@ impl Job {
                 if self.is_over.load(Ordering::Relaxed) {
                     return Err(FleetError::Nats("nobody takes what is handed over".into()));
                 }
-                let sent = self
-                    .nats
-                    .wait(tokio::time::timeout(ACKNOWLEDGED_WITHIN, self.send(number, piece.clone())));
+                let sent = self.nats.wait_at_most(ACKNOWLEDGED_WITHIN, self.send(number, piece.clone()));
                 match sent {
-                    Ok(Ok(())) => break,
+                    Some(Ok(())) => break,
                     // the server is away, or full: it is asked again
-                    Ok(Err(_)) => std::thread::sleep(LOOK_EVERY),
-                    Err(_) => {}
+                    Some(Err(_)) => std::thread::sleep(LOOK_EVERY),
+                    None => {}
                 }
             }
         }
@@ -393,7 +401,7 @@ fn drive(
     });
     if is_over.load(Ordering::Relaxed) {
         // nobody else removes it
-        let _ = nats.wait(tokio::time::timeout(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run)));
+        nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
     }
     let mut running = locked(running);
     running.orders = None;

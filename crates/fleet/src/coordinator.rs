@@ -337,7 +337,7 @@ impl Drop for Coordinator {
         // who hands over to nobody ends, so that nothing waits for it
         self.told = None;
         // a server that is away keeps it until it expires
-        let _ = self.nats.wait(tokio::time::timeout(ANSWER_WITHIN, remove(&self.nats.jetstream, &self.run)));
+        self.nats.wait_at_most(ANSWER_WITHIN, remove(&self.nats.jetstream, &self.run));
     }
 }
 

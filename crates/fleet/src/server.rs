@@ -68,13 +68,21 @@ impl Nats {
             .build()
             .map_err(|error| FleetError::nats("threads", error))?;
         let client = runtime.block_on(connected(server, name))?;
+        // it does something beside from its begin on
+        let context = runtime.enter();
         let jetstream = jetstream::new(client.clone());
+        drop(context);
         Ok(Nats { runtime, client, jetstream })
     }
 
     /// Waits for something.
     pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime.block_on(what)
+    }
+
+    /// The same, so long at most; none where that was not enough.
+    pub fn wait_at_most<T>(&self, within: Duration, what: impl Future<Output = T>) -> Option<T> {
+        self.wait(async { tokio::time::timeout(within, what).await.ok() })
     }
 
     /// Does something beside.

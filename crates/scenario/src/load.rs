@@ -102,18 +102,27 @@ impl Checker {
                 );
                 return None;
             }
-            let source = Source { name, base_dir };
-            let (plan, (files, variables)) = recorded(|| self.plan(&source, root, settings, &sink));
-            let (name, text) = (name.to_owned(), text.to_owned());
-            let (folder, settings) = (base_dir.to_owned(), settings.to_vec());
-            let from = Origin { name, text, folder, settings, files, variables };
-            plan.map(|plan| Plan { read_from: Arc::new(from), ..plan })
+            self.plan(&Source { name, base_dir }, root, settings, &sink)
         });
         told(plan, name, sink, Diagnostics::default())
     }
 
-    /// Compiles the scenario at a root.
+    /// Compiles the scenario at a root, and keeps what it was read from.
     pub(crate) fn plan(
+        self,
+        source: &Source<'_>,
+        root: Node,
+        settings: &[(String, String)],
+        sink: &Sink<'_>,
+    ) -> Option<Plan> {
+        let (plan, (files, variables)) = recorded(|| self.compiled(source, root, settings, sink));
+        let (name, text) = (source.name.to_owned(), sink.text().to_owned());
+        let (folder, settings) = (source.base_dir.to_owned(), settings.to_vec());
+        let from = Origin { name, text, folder, settings, files, variables };
+        plan.map(|plan| Plan { read_from: Arc::new(from), ..plan })
+    }
+
+    fn compiled(
         self,
         source: &Source<'_>,
         mut root: Node,

@@ -130,8 +130,8 @@ mod tests {
     const TEXT: &str = "system: {url: 'http://127.0.0.1:1'}
 settings: {path: '${env(\"PATH\")}', greeting: hello}
 feeders: {users: {file: rows.csv}}
-load: {users: 1, for: 1s}
-session: [{GET: '/${greeting}/${path}/${users.name}'}]
+load: {users: 1, hold: 1s}
+sessions: {a: {steps: [{GET: '/${greeting}/${path}/${users.name}'}]}}
 ";
 
     fn read(folder: &Path) -> Result<Plan, String> {
