@@ -1,5 +1,6 @@
 //! An agent: it says that it is there, tells the time, and drives for one coordinator at a time.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +71,15 @@ pub(crate) enum Answer {
 }
 
 /// What all agents of a run are told, again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Word {
+    /// What they are to do.
+    pub state: State,
+    /// Members that count as gone: whoever finds itself among them ends at once.
+    pub gone: BTreeSet<usize>,
+}
+
+/// What agents are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// To go on.
@@ -339,6 +349,7 @@ pub fn serve(
         }
     });
     let beats = Arc::clone(&running);
+    let own = store.clone();
     nats.beside(async move {
         loop {
             put(&store, &beats).await;
@@ -350,6 +361,8 @@ pub fn serve(
         let Ok((run, member)) = jobs.recv_timeout(LOOK_EVERY) else { continue };
         tell(format!("run {run} begins"));
         drive(&nats, &running, (run.clone(), member), stop, work);
+        // the next run need not wait for a beat
+        nats.wait(put(&own, &running));
         tell(format!("run {run} is over"));
     }
     // who looks now does not find it
@@ -378,7 +391,7 @@ fn drive(
     };
     let now = Instant::now();
     let heard = Arc::new(Mutex::new(Heard { at: now, connected: now }));
-    listen(nats, &run, &sender, &heard);
+    listen(nats, (&run, member), &sender, &heard);
     let job = Job {
         nats: Arc::clone(nats),
         run: run.clone(),
@@ -417,7 +430,7 @@ pub(crate) async fn remove(jetstream: &Context, run: &str) {
 }
 
 /// Hands on what the coordinator says.
-fn listen(nats: &Nats, run: &str, sender: &Sender<Order>, heard: &Arc<Mutex<Heard>>) {
+fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, heard: &Arc<Mutex<Heard>>) {
     let (client, subject) = (nats.client.clone(), orders_of(run));
     let (sender, heard) = (sender.clone(), Arc::downgrade(heard));
     nats.beside(async move {
@@ -425,10 +438,11 @@ fn listen(nats: &Nats, run: &str, sender: &Sender<Order>, heard: &Arc<Mutex<Hear
         while let Some(message) = orders.next().await {
             let Some(heard) = heard.upgrade() else { return };
             heard.lock().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
-            let order = match serde_json::from_slice(&message.payload) {
-                Ok(State::Stop) => Order::Stop,
-                Ok(State::Abort) => Order::Abort,
-                Ok(State::Go) | Err(_) => continue,
+            let order = match serde_json::from_slice::<Word>(&message.payload) {
+                Ok(word) if word.gone.contains(&member) => Order::Abort,
+                Ok(Word { state: State::Stop, .. }) => Order::Stop,
+                Ok(Word { state: State::Abort, .. }) => Order::Abort,
+                Ok(Word { state: State::Go, .. }) | Err(_) => continue,
             };
             if sender.send(order).is_err() {
                 return;

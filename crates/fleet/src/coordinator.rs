@@ -1,5 +1,6 @@
 //! The coordinator: it finds agents, has them begin at one instant, and takes what they hand over.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use futures_util::future::join_all;
 
 use crate::BEAT;
 use crate::agent::{
-    Answer, Question, State, agent, bucket, files_of, orders_of, remove, stream_of, told_by, versions,
+    Answer, Question, State, Word, agent, bucket, files_of, orders_of, remove, stream_of, told_by, versions,
 };
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
@@ -26,6 +27,8 @@ use crate::server::{Nats, Server, ask};
 const ROUNDS: usize = 40;
 /// Longest time that an answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// How long agents that drive for another run are waited for.
+const IDLE_WITHIN: Duration = Duration::from_secs(3);
 /// Most attempts to ask an agent to take part, or to begin.
 const ATTEMPTS: usize = 3;
 /// What lies in a run's stream or store at most, bytes; what comes then waits at the agents.
@@ -98,7 +101,7 @@ pub struct Coordinator {
     clock: Clock,
     run: String,
     members: Vec<Presence>,
-    state: Arc<Mutex<State>>,
+    word: Arc<Mutex<Word>>,
     told: Option<Receiver<Told>>,
 }
 
@@ -116,7 +119,15 @@ impl Coordinator {
         (version, handover): (&str, u32),
     ) -> Result<Coordinator, FleetError> {
         let nats = Nats::connect(server, "tidemark run")?;
-        let mut members = nats.wait(present(&nats.jetstream))?;
+        let asked = Instant::now();
+        let mut members = loop {
+            let members = nats.wait(present(&nats.jetstream))?;
+            // one whose run has just ended is about to be idle
+            if asked.elapsed() > IDLE_WITHIN || members.iter().all(|agent| agent.run.is_none()) {
+                break members;
+            }
+            std::thread::sleep(BEAT / 5);
+        };
         let all = members.len();
         members.retain(|agent| agent.run.is_none());
         if let Some(wanted) = wanted {
@@ -146,8 +157,8 @@ impl Coordinator {
             });
         }
         let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
-        let state = Arc::new(Mutex::new(State::Go));
-        Ok(Coordinator { nats, clock: Clock::start(), run, members, state, told: None })
+        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new() }));
+        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None })
     }
 
     /// The agents, in the order of their numbers.
@@ -207,12 +218,12 @@ impl Coordinator {
         self.nats.beside(async move { deliver(&jetstream, &run, members, &sink).await });
         self.told = Some(told);
         let (client, subject) = (self.nats.client.clone(), orders_of(&self.run));
-        let state = Arc::downgrade(&self.state);
+        let word = Arc::downgrade(&self.word);
         self.nats.beside(async move {
-            while let Some(state) = state.upgrade() {
-                let now = *state.lock().unwrap_or_else(PoisonError::into_inner);
-                drop(state);
-                say(&client, &subject, now).await;
+            while let Some(word) = word.upgrade() {
+                let now = word.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                drop(word);
+                say(&client, &subject, &now).await;
                 tokio::time::sleep(BEAT).await;
             }
         });
@@ -309,23 +320,33 @@ impl Coordinator {
 
     /// Ends all of them well.
     pub fn stop(&self) {
-        self.say(State::Stop);
+        self.say(|word| {
+            if word.state == State::Go {
+                word.state = State::Stop;
+            }
+        });
+    }
+
+    /// Ends one of them at once, which counts as gone: should it come back, it drives no more.
+    pub fn give_up(&self, member: usize) {
+        self.say(|word| {
+            word.gone.insert(member);
+        });
     }
 
     /// Ends all of them at once.
     pub fn abort(&self) {
-        self.say(State::Abort);
+        self.say(|word| word.state = State::Abort);
     }
 
-    fn say(&self, new: State) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if *state != State::Abort {
-            *state = new;
-        }
-        let now = *state;
-        drop(state);
+    fn say(&self, change: impl FnOnce(&mut Word)) {
+        let now = {
+            let mut word = self.word.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut word);
+            word.clone()
+        };
         // what is not heard is said again
-        self.nats.wait(say(&self.nats.client, &orders_of(&self.run), now));
+        self.nats.wait(say(&self.nats.client, &orders_of(&self.run), &now));
     }
 }
 
@@ -354,8 +375,8 @@ fn count(agents: usize) -> String {
     if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
 }
 
-async fn say(client: &Client, subject: &str, state: State) {
-    if let Ok(payload) = serde_json::to_vec(&state) {
+async fn say(client: &Client, subject: &str, word: &Word) {
+    if let Ok(payload) = serde_json::to_vec(word) {
         let _ = client.publish(subject.to_owned(), payload.into()).await;
         let _ = tokio::time::timeout(BEAT, client.flush()).await;
     }

@@ -22,6 +22,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tidemark_drive::{Drive, DriveEnd, DriveOptions, PhaseTimes};
+use tidemark_record::summary::AgentFigures;
 use tidemark_record::{Event, HANDOVER_VERSION, ThreadInterval};
 
 use crate::error::LabError;
@@ -151,6 +152,8 @@ pub struct Ended {
     pub end: DriveEnd,
     /// Why it broke off in the middle, if it did.
     pub broke: Option<String>,
+    /// The agents of a fleet, without what their threads came to.
+    pub agents: Vec<AgentFigures>,
 }
 
 /// One who drives, from its start on. Dropped, it ends at once.
@@ -204,7 +207,7 @@ impl Driver for Drive {
 
     fn end(self: Box<Self>) -> Result<Ended, LabError> {
         let end = self.join().map_err(could_not_drive)?;
-        Ok(Ended { end, broke: None })
+        Ok(Ended { end, ..Ended::default() })
     }
 }
 
@@ -277,6 +280,7 @@ impl Drivers {
             let one = one?;
             add(&mut all.end, one.end);
             all.broke = all.broke.or(one.broke);
+            all.agents.extend(one.agents);
         }
         Ok(all)
     }
@@ -352,7 +356,10 @@ mod tests {
 
     fn driver(threads: &[u16], ended_us: u64, broke: Option<&str>) -> Box<dyn Driver> {
         let end = DriveEnd { ended_us, ..DriveEnd::default() };
-        Box::new(Told(threads.iter().copied().collect(), Ended { end, broke: broke.map(str::to_owned) }))
+        Box::new(Told(
+            threads.iter().copied().collect(),
+            Ended { end, broke: broke.map(str::to_owned), ..Ended::default() },
+        ))
     }
 
     #[test]
@@ -375,7 +382,7 @@ mod tests {
         }
         threads.sort_unstable();
         assert_eq!(threads, [1, 1, 1, 20]);
-        let Ended { end, broke } = drivers.end().unwrap();
+        let Ended { end, broke, .. } = drivers.end().unwrap();
         assert_eq!((end.ended_us, end.lost_intervals, broke.as_deref()), (9, 23, Some("gone")));
     }
 

@@ -14,6 +14,7 @@ use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share, never_sent};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
+use tidemark_record::summary::AgentFigures;
 use tidemark_record::{Event, HANDOVER_VERSION, Handover, ThreadInterval};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
@@ -161,13 +162,14 @@ impl Chosen {
             _ => Err("it did not begin with a hello".into()),
         })?;
         let now = Instant::now();
-        let agents = names.into_iter().zip(&self.dealt).map(|(name, threads)| Agent {
+        let agents = names.into_iter().zip(&self.dealt).zip(offsets).map(|((name, threads), offset)| Agent {
             name,
             threads: threads.clone(),
             heard: now,
             told_us: vec![0; threads.len()],
             end: None,
             lost: None,
+            offset,
         });
         Ok(Box::new(Fleet {
             agents: agents.collect(),
@@ -309,6 +311,7 @@ struct Agent {
     told_us: Vec<u64>,
     end: Option<DriveEnd>,
     lost: Option<String>,
+    offset: Offset,
 }
 
 /// Agents that drive.
@@ -377,6 +380,7 @@ impl Fleet {
             last_us as f64 / 1e6
         );
         agent.lost = Some(reason);
+        self.coordinator.give_up(member);
         let at_us = microseconds(self.epoch.elapsed());
         self.told.push_back(Handed::Event(Event { at_us: at_us as i64, kind: "agent".into(), text }));
         if self.stopped {
@@ -470,6 +474,16 @@ impl Driver for Fleet {
         let lost =
             agents.iter().filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
         let lost: Vec<String> = lost.collect();
+        let figures = |agent: &Agent| AgentFigures {
+            agent: agent.name.clone(),
+            first_thread: agent.threads.start as u64,
+            threads: agent.threads.len() as u64,
+            clock_offset_us: agent.offset.offset_us,
+            clock_bound_us: agent.offset.bound_us,
+            lost: agent.lost.clone(),
+            ..AgentFigures::default()
+        };
+        let told = agents.iter().map(figures).collect();
         let mut ends = agents.into_iter().filter_map(|agent| agent.end);
         let mut end = ends.next().unwrap_or_else(|| {
             let mut phases = phases;
@@ -478,6 +492,6 @@ impl Driver for Fleet {
             DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() }
         });
         ends.for_each(|one| add(&mut end, one));
-        Ok(Ended { end, broke: (!lost.is_empty()).then(|| lost.join("; ")) })
+        Ok(Ended { end, broke: (!lost.is_empty()).then(|| lost.join("; ")), agents: told })
     }
 }

@@ -224,10 +224,11 @@ impl Driver for Process {
             phases.retain(|phase| phase.start_us < last_us);
             phases.iter_mut().for_each(|phase| phase.end_us = phase.end_us.min(last_us));
             let end = DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() };
-            return Ok(Ended { end, broke: broke.or_else(|| Some("it has no end".into())) });
+            let broke = broke.or_else(|| Some("it has no end".into()));
+            return Ok(Ended { end, broke, ..Ended::default() });
         };
         end.counters[Counter::UntracedLost] += lost.recv().unwrap_or(0);
-        Ok(Ended { end, broke })
+        Ok(Ended { end, broke, ..Ended::default() })
     }
 
     fn process_id(&self) -> Option<u32> {

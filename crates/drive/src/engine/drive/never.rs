@@ -1,6 +1,6 @@
 //! What was due at threads that are gone.
 
-use tidemark_record::{PhaseCounts, ThreadInterval};
+use tidemark_record::{CoreWaits, PhaseCounts, ThreadInterval};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
 
@@ -39,6 +39,8 @@ fn of_thread(plan: &Plan, seed: u64, share: Share, thread: usize, from_us: u64) 
             let start_us = start_us.max(from_us);
             let mut interval =
                 ThreadInterval::empty(thread as u16, start_us, (end_ns / 1_000).max(start_us + 1));
+            // who is gone waits for no core
+            interval.core_waits = Some(CoreWaits::default());
             interval.in_window = (window_from..window_to).contains(&due_ns);
             interval.by_phase.push(PhaseCounts { phase: phase as u16, offered: 0, dropped: 0 });
             intervals.push(interval);
