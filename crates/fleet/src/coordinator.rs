@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -214,8 +215,8 @@ impl Coordinator {
     pub fn take(&mut self, (version, handover): (&str, u32)) -> Result<(), FleetError> {
         self.nats.wait(self.make_stream())?;
         let (sink, told) = sync_channel(WAITING);
-        let (jetstream, run, members) = (self.nats.jetstream.clone(), self.run.clone(), self.members.len());
-        self.nats.beside(async move { deliver(&jetstream, &run, members, &sink).await });
+        let (nats, run, members) = (self.nats.shared(), self.run.clone(), self.members.len());
+        self.nats.beside(async move { deliver(&nats, &run, members, &sink).await });
         self.told = Some(told);
         let (client, subject) = (self.nats.client.clone(), orders_of(&self.run));
         let word = Arc::downgrade(&self.word);
@@ -383,12 +384,12 @@ async fn say(client: &Client, subject: &str, word: &Word) {
 }
 
 /// Takes what members hand over, in order, whatever becomes of the connection, until nobody wants it any more.
-async fn deliver(jetstream: &Context, run: &str, members: usize, sink: &SyncSender<Told>) {
+async fn deliver(nats: &(Client, Context), run: &str, members: usize, sink: &SyncSender<Told>) {
     let mut joiner = Joiner::default();
     let mut next = 1;
     let mut purged = Instant::now();
     loop {
-        let _ = follow(jetstream, run, members, sink, (&mut joiner, &mut next, &mut purged)).await;
+        let _ = follow(nats, run, members, sink, (&mut joiner, &mut next, &mut purged)).await;
         if sink_is_gone(sink) {
             return;
         }
@@ -402,7 +403,7 @@ fn sink_is_gone(sink: &SyncSender<Told>) -> bool {
 }
 
 async fn follow(
-    jetstream: &Context,
+    (client, jetstream): &(Client, Context),
     run: &str,
     members: usize,
     sink: &SyncSender<Told>,
@@ -414,8 +415,16 @@ async fn follow(
         ..pull::OrderedConfig::default()
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;
-    while let Some(message) = messages.next().await {
-        let message = message?;
+    let connections = || client.statistics().connects.load(Ordering::Relaxed);
+    let connected = connections();
+    loop {
+        let message = match tokio::time::timeout(BEAT, messages.next()).await {
+            Ok(Some(message)) => message?,
+            Ok(None) => return Ok(()),
+            // a consumer does not outlive its server, which would be found out only after half a minute
+            Err(_) if connections() != connected || sink_is_gone(sink) => return Ok(()),
+            Err(_) => continue,
+        };
         let sequence = message.info()?.stream_sequence;
         if sequence < *next {
             continue;
@@ -437,5 +446,4 @@ async fn follow(
             let _ = stream.purge().sequence(*next).await;
         }
     }
-    Ok(())
 }

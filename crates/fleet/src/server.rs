@@ -85,6 +85,11 @@ impl Nats {
         self.wait(async { tokio::time::timeout(within, what).await.ok() })
     }
 
+    /// What asks NATS, for whoever does something beside.
+    pub fn shared(&self) -> (Client, Context) {
+        (self.client.clone(), self.jetstream.clone())
+    }
+
     /// Does something beside.
     pub fn beside(&self, what: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(what);

@@ -131,7 +131,7 @@ mod tests {
 settings: {path: '${env(\"PATH\")}', greeting: hello}
 feeders: {users: {file: rows.csv}}
 load: {users: 1, hold: 1s}
-sessions: {a: {steps: [{GET: '/${greeting}/${path}/${users.name}'}]}}
+sessions: {a: {steps: [{take: users}, {GET: '/${greeting}/${path}/${name}'}]}}
 ";
 
     fn read(folder: &Path) -> Result<Plan, String> {

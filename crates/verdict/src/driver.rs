@@ -161,8 +161,8 @@ pub fn driver_limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool
             beside_good(", of a mean response time of ", mean_us)
         ));
     }
-    if !limits.is_empty() {
-        limits.extend(odd_one_out(&driver.agents));
+    if let Some((limit, odd)) = limits.first_mut().zip(odd_one_out(&driver.agents)) {
+        *limit = format!("{limit}; {odd}");
     }
     limits
 }
@@ -281,8 +281,8 @@ mod tests {
         };
         let all = || vec![agent("a", 0.4), agent("b", 0.97), agent("c", 0.5)];
         let limits = told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), all()));
-        let named = limits.last().unwrap();
-        assert!(named.starts_with("of 3 agents b had the least room") && named.contains("97%"), "{limits:?}");
+        let named = &limits[0];
+        assert!(named.contains("; of 3 agents b had the least room") && named.contains("97%"), "{limits:?}");
         assert!(named.ends_with("of the others for 50% at most"), "{named}");
         assert!(told(CLOSED, |s| s.driver.agents = all()).is_empty(), "nothing held them up");
         let alone =

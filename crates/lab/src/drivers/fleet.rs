@@ -167,6 +167,7 @@ impl Chosen {
             threads: threads.clone(),
             heard: now,
             told_us: vec![0; threads.len()],
+            open: 0,
             end: None,
             lost: None,
             offset,
@@ -293,6 +294,12 @@ fn clock_event(name: &str, offset: Offset) -> Result<Event, LabError> {
     Ok(Event { at_us: 0, kind: "agent".into(), text })
 }
 
+/// Requests due within the measured window of which it is told what became.
+fn ended(interval: &ThreadInterval) -> u64 {
+    let measured = interval.series.iter().filter(|series| series.measured);
+    measured.map(|series| series.response_time_us.len()).sum::<u64>() + interval.measured_dropped
+}
+
 fn read(message: &[u8]) -> Result<Handover, String> {
     match Handover::read(&mut Cursor::new(message)) {
         Ok(Some(handover)) => Ok(handover),
@@ -309,6 +316,8 @@ struct Agent {
     heard: Instant,
     /// Where the last interval of each thread ended, microseconds since the run began.
     told_us: Vec<u64>,
+    /// Requests due within the measured window of which it has not told what became.
+    open: u64,
     end: Option<DriveEnd>,
     lost: Option<String>,
     offset: Offset,
@@ -348,6 +357,7 @@ impl Fleet {
                     return None;
                 };
                 *told_us = interval.end_us.max(*told_us);
+                agent.open = (agent.open + interval.measured_offered).saturating_sub(ended(&interval));
                 interval.ledger = part;
                 Some(Handed::Interval(*interval))
             }
@@ -387,6 +397,13 @@ impl Fleet {
             return;
         }
         let from: Vec<(usize, u64)> = agent.threads.clone().zip(agent.told_us.iter().copied()).collect();
+        if agent.open > 0 {
+            // nobody knows what became of them
+            let thread = u16::try_from(agent.threads.start).unwrap_or(u16::MAX);
+            let mut unknown = ThreadInterval::empty(thread, last_us, last_us + 1);
+            (unknown.dropped, unknown.measured_dropped) = (agent.open, agent.open);
+            self.never_sent.push_back(unknown);
+        }
         self.never_sent.extend(never_sent(&self.plan, self.seed, self.share, &from));
         self.never_sent.make_contiguous().sort_by_key(|interval| interval.end_us);
     }

@@ -42,9 +42,9 @@ pub(super) fn driver(manifest: &Manifest) -> Vec<Block> {
         n => format!("{} by 1ms or more", count(n)),
     };
     blocks.push(Block::line("sent late", &[&format!("median {p50}, p99 {p99}, longest {max}"), &late]));
-    blocks.extend(driver.agents.iter().map(agent));
     let spread = decades(&driver.lag_histogram).into_iter().map(|of| (Level::Plain, of));
     blocks.push(Block::Line(String::new(), spread.collect()));
+    blocks.extend(driver.agents.iter().map(agent));
     blocks
 }
 
