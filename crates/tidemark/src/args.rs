@@ -337,6 +337,7 @@ Examples:
   ssh db1 tidemark agent --watch name=postgres
   tidemark agent --watch port=8080   until Ctrl-D
   tidemark agent --nats nats://host:4222 --name eu-1 --allow 10.0.0.0/8")]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "what is refused is not looked at"))]
 pub struct AgentArguments {
     /// What is looked at beside the machine: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME or container=NAME (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
@@ -367,6 +368,7 @@ the shortest of 40 ways to it and back.
 Examples:
   tidemark fleet --nats nats://host:4222
   tidemark fleet --nats nats://host:4222 --json | jq -r '.[].name'")]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "what is refused is not looked at"))]
 pub struct FleetListArguments {
     /// The NATS server at which agents wait
     #[arg(long, value_name = "URL")]

@@ -27,6 +27,7 @@ pub struct FleetArguments {
 }
 
 /// How NATS is reached.
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "what is refused is not looked at"))]
 #[derive(Debug, Clone, Default, Args)]
 pub struct NatsArguments {
     /// Of NATS: a file of credentials

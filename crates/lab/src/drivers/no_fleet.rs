@@ -1,7 +1,5 @@
 //! What stands for a fleet in a program without the feature `fleet`: there is none.
 
-use std::ops::Range;
-
 use tidemark_drive::DriveOptions;
 use tidemark_scenario::Plan;
 
@@ -33,11 +31,6 @@ impl Chosen {
 
     /// Threads of all agents.
     pub(crate) fn threads(&self) -> usize {
-        match *self {}
-    }
-
-    /// Names of the agents, each with its threads.
-    pub(crate) fn agents(&self) -> Vec<(String, Range<usize>)> {
         match *self {}
     }
 
