@@ -196,6 +196,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         targets,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
+        read_from: std::sync::Arc::default(),
         source: reader.sink.text().to_owned(),
         ..plan
     };

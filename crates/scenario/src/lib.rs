@@ -57,6 +57,7 @@ mod language;
 mod listed;
 mod load;
 mod objective;
+pub mod outside;
 mod override_load;
 mod override_system;
 mod pieces;

@@ -10,6 +10,7 @@ use tidemark_wire::json;
 
 use crate::expr::Expr;
 use crate::grammar::kinds::words;
+use crate::outside::Origin;
 use crate::secrets::Secrets;
 use crate::store_facts::store_facts;
 use crate::template::Template;
@@ -149,6 +150,8 @@ pub struct Plan {
     pub source: String,
     /// What must not be written down.
     pub secrets: Secrets,
+    /// What it was read from.
+    pub read_from: Arc<Origin>,
 }
 
 impl Plan {
@@ -187,6 +190,7 @@ impl Plan {
             source_name: String::new(),
             source: String::new(),
             secrets: Secrets::default(),
+            read_from: Arc::default(),
         }
     }
 

@@ -22,6 +22,7 @@ mod display;
 mod driver;
 mod driving;
 mod failure;
+mod fleet;
 mod history;
 mod hit;
 mod import;
@@ -166,6 +167,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Import(arguments)) => import::import(&arguments),
         Some(Verb::Ui(arguments)) => ui::ui(&arguments),
         Some(Verb::Agent(arguments)) => agent::agent(&arguments),
+        Some(Verb::Fleet(arguments)) => fleet::fleet(&arguments),
         Some(Verb::Driver) => driving::drive(),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),

@@ -142,6 +142,7 @@ fn driver(totals: &Totals) -> Driver {
         steal_share: totals.steal_share(),
         limits: Vec::new(),
         busiest: Vec::new(),
+        agents: Vec::new(),
     }
 }
 
