@@ -7,6 +7,8 @@ mod secured;
 
 mod aerospike;
 mod cube;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod kill;
 mod many_connections;
 mod memcached;

@@ -216,6 +216,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
     let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
     let mut options = DriveOptions {
         threads: 1,
+        share: None,
         cores: Vec::new(),
         seed: 1,
         ledger_seed: 7,

@@ -79,6 +79,9 @@ pub enum DriveError {
     /// An event stream has a connection of its own.
     #[error("sse steps need HTTP/1.1; leave out `http: 2`, or --http 2")]
     EventStreamOverHttp2,
+    /// A method that its server does not have, or a message that it does not take.
+    #[error("{0}")]
+    Grpc(String),
     /// Requests of one protocol, and a server that speaks another.
     #[error("all requests of a run must be of the protocol that its server speaks, here {0}")]
     Protocol(&'static str),

@@ -42,6 +42,7 @@
 //! let shared = Shared::of(&plan);
 //! let options = DriveOptions {
 //!     threads: 2,
+//!     share: None,
 //!     cores: vec![2, 3],
 //!     seed: 1,
 //!     ledger_seed: 1,
@@ -134,9 +135,9 @@ mod session;
 #[cfg(test)]
 mod testing;
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-pub use engine::drive::{Drive, Stopper, run_logged, run_once, start};
+pub use engine::drive::{Drive, Stopper, never_sent, run_logged, run_once, start};
 pub use engine::ledger::forms;
 pub use error::{DriveError, ONCE_THREAD, OnceError};
 pub use io::address::Address;
@@ -147,6 +148,7 @@ pub use observation::trace::{TRACED_BYTES, Tracing};
 pub use protocols::Protocol;
 pub use protocols::aerospike::Aerospike;
 pub use protocols::cassandra::Cassandra;
+pub use protocols::grpc::{Grpc, check_health};
 pub use protocols::http2::Http2;
 pub use protocols::memcached::Memcached;
 pub use protocols::postgres::Postgres;
@@ -169,11 +171,25 @@ pub use tidemark_record::{
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};
 
+/// A part of a load: threads have numbers over all processes that drive it, and thread `i` of `all` takes arrivals and users
+/// `i`, `i + all`, `i + 2·all`, … All parts together are the load of one process with as many threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// The number of the first thread.
+    pub first: usize,
+    /// The threads of all processes.
+    pub all: usize,
+    /// When the load begins, counted from the epoch: at the same moment in every process.
+    pub begin: Duration,
+}
+
 /// How a drive is carried out.
 #[derive(Debug, Clone)]
 pub struct DriveOptions {
     /// Number of driving threads, at least 1.
     pub threads: usize,
+    /// Which part of the load they drive, where other processes drive the rest.
+    pub share: Option<Share>,
     /// Cores to pin the threads to, one after the other; empty for none.
     pub cores: Vec<usize>,
     /// Seed of the random numbers; thread `i` draws from its own stream of it.
@@ -202,6 +218,11 @@ pub struct DriveOptions {
 }
 
 impl DriveOptions {
+    /// The number of a thread, and how many threads drive the load, over all processes.
+    pub(crate) fn place(&self, thread: usize) -> (usize, usize) {
+        self.share.map_or((thread, self.threads), |share| (share.first + thread, share.all))
+    }
+
     /// Whether programs may ask for WebSockets.
     pub(crate) fn open_websockets(&self) -> bool {
         self.programs.as_ref().is_some_and(Programs::open_websockets)

@@ -3,6 +3,7 @@
 pub(crate) mod aerospike;
 pub(crate) mod cassandra;
 pub(crate) mod codec;
+pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod http1;
 pub(crate) mod http2;
@@ -28,6 +29,7 @@ use crate::error::DriveError;
 use crate::io::Io;
 use crate::protocols::aerospike::Aerospike;
 use crate::protocols::cassandra::Cassandra;
+use crate::protocols::grpc::Grpc;
 use crate::protocols::http1::Http1;
 use crate::protocols::http2::Http2;
 use crate::protocols::memcached::Memcached;
@@ -122,6 +124,8 @@ macro_rules! protocols {
 protocols! {
     /// HTTP/2.
     Http2(Http2),
+    /// gRPC.
+    Grpc(Grpc),
     /// Remote calls over a WebSocket.
     Calls(Rpc),
     /// Redis' protocol.

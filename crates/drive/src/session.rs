@@ -569,7 +569,7 @@ impl Session {
                     let total = (*total).max(1);
                     let draw = match counter {
                         // less than the total, which is one
-                        Some(counter) => (environment.shared.count(*counter) % u64::from(total)) as u32,
+                        Some(counter) => (environment.shared.turn(*counter) % u64::from(total)) as u32,
                         None => environment.random.u32(0..total),
                     };
                     if let Some((_, to)) = ways.iter().find(|(bound, _)| draw < *bound) {

@@ -7,6 +7,7 @@ mod codes;
 mod connections;
 mod encodings;
 mod event_streams;
+mod grpc;
 mod held_rows;
 mod http2;
 mod keys;

@@ -159,7 +159,9 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
         )));
     }
     if !["http", "https"].contains(&url.scheme()) {
-        return Err(wrong("it begins neither with http:// nor with https:// nor with redis://".into()));
+        return Err(wrong(
+            "it begins neither with http:// nor with https:// nor with grpc:// nor with redis://".into(),
+        ));
     }
     Ok(url)
 }

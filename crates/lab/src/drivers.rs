@@ -4,18 +4,29 @@
 //! A process of its own ([`process`]) is the same program: it gets a [`Setup`], makes the plan out of the same scenario
 //! and command line, drives by threads of its own ([`serve`]), and hands over [`Handover`](tidemark_record::Handover)s.
 
+#[cfg(feature = "fleet")]
+pub mod fleet;
+#[cfg(not(feature = "fleet"))]
+#[path = "drivers/no_fleet.rs"]
+pub mod fleet;
+#[cfg(feature = "fleet")]
+pub mod fleet_agent;
+#[cfg(feature = "fleet")]
+mod fleet_task;
 pub mod process;
 mod serve;
 
 use std::str::FromStr;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
-use tidemark_record::{Event, ThreadInterval};
+use tidemark_drive::{Drive, DriveEnd, DriveOptions, PhaseTimes};
+use tidemark_record::summary::AgentFigures;
+use tidemark_record::{Event, HANDOVER_VERSION, ThreadInterval};
 
 use crate::error::LabError;
+use crate::system::Running;
 pub use serve::serve;
 
 /// Who drives.
@@ -73,6 +84,32 @@ pub struct Setup {
     pub(crate) traced: Option<(u64, u64, u64)>,
 }
 
+impl Setup {
+    /// What a run is, as another process needs to know it: the words of its command line, the text of its scenario, where its
+    /// targets are.
+    fn new((words, scenario): (&[String], &str), targets: &[&Running], options: &DriveOptions) -> Setup {
+        Setup {
+            version: HANDOVER_VERSION,
+            words: words.to_owned(),
+            scenario: scenario.to_owned(),
+            seed: options.seed,
+            ledger_seed: options.ledger_seed,
+            threads: options.threads,
+            targets: targets.iter().map(|target| Place::of(target)).collect(),
+            epoch_us: Setup::epoch_us(options),
+            traced: options.trace.as_ref().map(|of| (of.every, of.sampled_max, of.failed_max)),
+        }
+    }
+}
+
+impl Setup {
+    /// The run's zero, microseconds since 1970 UTC.
+    fn epoch_us(options: &DriveOptions) -> u64 {
+        let epoch = options.wall_epoch.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
 /// Where a target was found.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
@@ -115,6 +152,8 @@ pub struct Ended {
     pub end: DriveEnd,
     /// Why it broke off in the middle, if it did.
     pub broke: Option<String>,
+    /// The agents of a fleet, without what their threads came to.
+    pub agents: Vec<AgentFigures>,
 }
 
 /// One who drives, from its start on. Dropped, it ends at once.
@@ -168,7 +207,7 @@ impl Driver for Drive {
 
     fn end(self: Box<Self>) -> Result<Ended, LabError> {
         let end = self.join().map_err(could_not_drive)?;
-        Ok(Ended { end, broke: None })
+        Ok(Ended { end, ..Ended::default() })
     }
 }
 
@@ -241,6 +280,7 @@ impl Drivers {
             let one = one?;
             add(&mut all.end, one.end);
             all.broke = all.broke.or(one.broke);
+            all.agents.extend(one.agents);
         }
         Ok(all)
     }
@@ -316,7 +356,10 @@ mod tests {
 
     fn driver(threads: &[u16], ended_us: u64, broke: Option<&str>) -> Box<dyn Driver> {
         let end = DriveEnd { ended_us, ..DriveEnd::default() };
-        Box::new(Told(threads.iter().copied().collect(), Ended { end, broke: broke.map(str::to_owned) }))
+        Box::new(Told(
+            threads.iter().copied().collect(),
+            Ended { end, broke: broke.map(str::to_owned), ..Ended::default() },
+        ))
     }
 
     #[test]
@@ -339,7 +382,7 @@ mod tests {
         }
         threads.sort_unstable();
         assert_eq!(threads, [1, 1, 1, 20]);
-        let Ended { end, broke } = drivers.end().unwrap();
+        let Ended { end, broke, .. } = drivers.end().unwrap();
         assert_eq!((end.ended_us, end.lost_intervals, broke.as_deref()), (9, 23, Some("gone")));
     }
 

@@ -10,7 +10,7 @@ mod reading_back;
 mod watching;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, DriveError, DriveOptions, PhaseTimes, TRACED_BYTES};
@@ -26,6 +26,7 @@ use self::preparing::{Environment, Prepared};
 use self::reading_back::Verified;
 use self::watching::Started;
 use crate::account::{self, Account};
+use crate::drivers::fleet::{Chosen, FleetOptions};
 use crate::drivers::process::{self, Process};
 use crate::drivers::{Driver, DriverKind, Drivers};
 use crate::error::LabError;
@@ -104,16 +105,27 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         let reason = "a script runs in threads of this process; leave --driver process out";
         return Err(LabError::Usage(reason.into()));
     }
+    if options.fleet.is_some() && options.trace.is_some() {
+        let reason = "--trace is of threads of this process; leave it out, or --fleet";
+        return Err(LabError::Usage(reason.into()));
+    }
+    if let Some(url) = options.fleet.as_deref().and_then(FleetOptions::url) {
+        // the command line names it
+        plan.secrets.add_password_of(url);
+    }
+    let chosen = options.fleet.as_deref().map(|fleet| Chosen::choose(fleet, &plan)).transpose()?;
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     // A thread without a connection would be of no use, and with one more than the scenario says.
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
     let threads = threads.min(plan.limits.connections).max(1);
+    let threads = chosen.as_ref().map_or(threads, Chosen::threads);
     check_memory(&plan, threads)?;
 
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
-    Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt })
+    let chosen = Mutex::new(chosen);
+    Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, chosen, run_dir, interrupt })
 }
 
 /// What the options of a run change in its plan.
@@ -170,6 +182,8 @@ struct Experiment {
     /// What the checksums of the ledger are keyed with.
     ledger_seed: u64,
     threads: usize,
+    /// The agents that drive, until the load begins.
+    chosen: Mutex<Option<Chosen>>,
     run_dir: PathBuf,
     interrupt: Interrupt,
 }
@@ -271,6 +285,12 @@ impl Experiment {
         options: DriveOptions,
         environment: &Environment,
     ) -> Result<Drivers, LabError> {
+        let targets: Vec<_> = std::iter::once(&environment.system).chain(&environment.others).collect();
+        let chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(chosen) = chosen {
+            let fleet = chosen.start(&self.options, &plan, &targets, &options, &|| self.stop_request())?;
+            return Ok(Drivers::new(vec![fleet]));
+        }
         let driver: Box<dyn Driver> = match self.options.driver {
             DriverKind::Threads => Box::new(tidemark_drive::start(plan, shared, options).map_err(not_begun)?),
             DriverKind::Process => {
@@ -278,7 +298,7 @@ impl Experiment {
                     executable: &self.options.executable,
                     words: &self.options.command_line,
                     scenario: &self.plan.source,
-                    targets: std::iter::once(&environment.system).chain(&environment.others).collect(),
+                    targets,
                     run_dir: &self.run_dir,
                 };
                 Box::new(Process::start(&run, &options, &|| self.stop_request())?)
@@ -331,6 +351,8 @@ impl Experiment {
         let (single, joined) = verdict::judged_by_silence(plan);
         let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
+        summary.driver.agents = load.agents;
+        summary.driver.agents.iter_mut().for_each(|agent| agent.tell(&totals.threads));
         summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();
@@ -420,7 +442,9 @@ fn written(error: tidemark_record::RecordError) -> LabError {
 /// What is asked for does not fit: wrong use. The rest is no measurement.
 fn not_begun(error: DriveError) -> LabError {
     match error {
-        DriveError::Room { .. } | DriveError::Io { .. } => LabError::Usage(error.to_string()),
+        DriveError::Room { .. } | DriveError::Io { .. } | DriveError::Grpc(_) => {
+            LabError::Usage(error.to_string())
+        }
         other => driven(other),
     }
 }

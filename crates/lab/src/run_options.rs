@@ -8,6 +8,7 @@ use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
 
 use crate::drivers::DriverKind;
+use crate::drivers::fleet::FleetOptions;
 use crate::pin::Pins;
 use crate::shipped::{NoSystems, ShippedStores};
 use crate::trace::TraceOptions;
@@ -21,6 +22,8 @@ pub struct RunOptions {
     pub threads: Option<usize>,
     /// Who drives.
     pub driver: DriverKind,
+    /// Agents on other machines that drive in place of this process, if that is wanted.
+    pub fleet: Option<Arc<FleetOptions>>,
     /// The driver's back end for sockets.
     pub io: IoChoice,
     /// Whether the driving threads never sleep.
@@ -69,6 +72,7 @@ impl Default for RunOptions {
             out: None,
             threads: None,
             driver: DriverKind::default(),
+            fleet: None,
             io: IoChoice::default(),
             spin: false,
             timestamps: Timestamps::default(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::Target;
+use tidemark_drive::{Target, check_health};
 use tidemark_scenario::plan::Ready;
 
 use crate::child::{Child, LogSearch, Spec, TAIL_LINES};
@@ -309,6 +309,16 @@ fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Re
                 Err(error) => format!("GET http://{}{path}: {error}", target.address),
             };
             Err(format!("{said}; `ready` names the path that answers {wanted} once it is ready"))
+        }
+        Ready::Serves(service) => {
+            let health = |mut stream| check_health(&mut stream, &target.authority, service);
+            match dial(&target.address, ASK_MAX).and_then(health) {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(words)) => {
+                    Err(format!("{words}; `ready: {{grpc: …}}` names the service that it is asked for"))
+                }
+                Err(error) => Err(format!("the health check of gRPC at {}: {error}", target.address)),
+            }
         }
         Ready::Connects => dial(&target.address, ASK_MAX).map(drop).map_err(|error| {
             format!(

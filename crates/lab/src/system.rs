@@ -19,7 +19,7 @@ use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
 use crate::started::{Handle, Started, held, try_held};
-use crate::target::{greet_calls, knock, looked_up, target};
+use crate::target::{Others, greet_calls, knock, looked_up, target};
 use crate::tier::Tier;
 
 /// How long a URL is tried that nobody answers at.
@@ -328,14 +328,19 @@ fn start_command(
     let spec = context.spec(&name, command)?;
     let command = spec.command.clone();
     let mut child = served::start(&spec, &system.tier.name)?;
-    let url = format!("http://127.0.0.1:{port}");
-    let target = target(&url, system)?;
+    let scheme = if system.is_grpc { "grpc" } else { "http" };
+    let url = format!("{scheme}://127.0.0.1:{port}");
+    let mut target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
     let ready = match &system.ready {
         Ready::Prints(text) => Ready::Prints(context.with_port(text)),
         ready => ready.clone(),
     };
     served::wait_ready(&mut child, &target, &ready, &deadline, stop_request, &mut |_| ())?;
+    if system.is_grpc {
+        let met = knock(&mut target, &Others::new(), system.http, URL_PATIENCE).and_then(|greeted| greeted);
+        met.map_err(|error| LabError::Start(format!("no connection by gRPC with {url}: {error}")))?;
+    }
     let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{
-    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards, Stream,
-    Target, Tls,
+    Address, Aerospike, Cassandra, Grpc, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards,
+    Stream, Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::secrets::without_password;
@@ -63,6 +63,12 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
         Spoken::Http { base_path } => {
             let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
             (Protocol::Http1, if url.is_secure { HTTPS_PORT } else { HTTP_PORT }, authority, base_path)
+        }
+        Spoken::Grpc => {
+            let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
+            let grpc = Grpc { types: system.types.clone(), most_streams: None };
+            let own_port = if url.is_secure { HTTPS_PORT } else { HTTP_PORT };
+            (Protocol::Grpc(grpc), own_port, authority, String::new())
         }
         Spoken::Redis { speaks_3, login, database, sharding } => {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
@@ -162,7 +168,7 @@ fn tls(url: &SystemUrl, settings: &TlsSettings) -> Result<Option<Tls>, String> {
             .map(|tls| Some(if is_postgres { tls.of_postgres() } else { tls }))
             .map_err(|error| error.to_string()),
         false if *settings != TlsSettings::default() => {
-            Err("options of TLS are given, but the URL is not https:// or rediss://, nor postgres:// with sslmode".into())
+            Err("options of TLS are given, but the URL is not https://, grpcs:// or rediss://, nor postgres:// with sslmode".into())
         }
         false => Ok(None),
     }

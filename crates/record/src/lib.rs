@@ -94,6 +94,7 @@ mod figures;
 mod files;
 mod following;
 pub mod frame;
+mod grpc;
 mod handover;
 mod histogram;
 pub mod interval;
@@ -145,6 +146,7 @@ pub use figures::{FigureSeries, StoreLook};
 pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
+pub use grpc::{FIRST_WRONG_STATUS, GrpcCode, is_wrong_status, status_name};
 pub use handover::{HANDOVER_VERSION, Handover, Hello};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{

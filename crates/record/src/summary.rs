@@ -447,6 +447,33 @@ pub struct Driver {
     /// Who used the machine's cores most during the measured window, beside the driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busiest: Vec<Busy>,
+    /// Where agents of a fleet drove: each of them, by its threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentFigures>,
+}
+
+/// What an agent of a fleet came to over the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentFigures {
+    /// Its name.
+    pub agent: String,
+    /// The number of its first thread, as figures by thread have it.
+    pub first_thread: u64,
+    /// Its threads.
+    pub threads: u64,
+    /// Share of its busiest thread's time that it was on a CPU, 0 to 1.
+    pub busiest_thread_share: f64,
+    /// Share of the time in which its thread that was least idle was on a CPU or waited for one, 0 to 1.
+    pub wanted_share: f64,
+    /// How long its thread that was absent longest was not there at all, seconds.
+    pub absent_s: f64,
+    /// How far its clock was ahead of the coordinator's, microseconds; below 0 where it was behind.
+    pub clock_offset_us: i64,
+    /// That is at most so much more or less, microseconds.
+    pub clock_bound_us: u64,
+    /// Why nothing came from it any more before its load was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 /// A program that used the machine's cores, all its processes together.

@@ -1,4 +1,4 @@
-//! Prints the JSON Schema of what `--json` prints of `limit`, `compare`, `history`, `cost` or (`jmeter`) `report --jmeter`, or
+//! Prints the JSON Schema of what `--json` prints of `limit`, `compare`, `history`, `cost`, `plan` or (`jmeter`) `report --jmeter`, or
 //! (`run-comparison`) of `tidemark run` with a file that compares several scenarios:
 //! `cargo run -q -p tidemark-report --example verb_schema limit > docs/limit.schema.json`.
 
@@ -9,6 +9,7 @@ use tidemark_report::cost::Costs;
 use tidemark_report::history::History;
 use tidemark_report::jmeter::Figures;
 use tidemark_report::limit;
+use tidemark_report::plan::Planned;
 
 fn main() -> ExitCode {
     let schema = match std::env::args().nth(1).as_deref() {
@@ -17,9 +18,10 @@ fn main() -> ExitCode {
         Some("run-comparison") => Compared::schema(),
         Some("history") => History::schema(),
         Some("cost") => Costs::schema(),
+        Some("plan") => Planned::schema(),
         Some("jmeter") => Figures::schema(),
         _ => {
-            eprintln!("name one: limit, compare, run-comparison, history, cost or jmeter");
+            eprintln!("name one: limit, compare, run-comparison, history, cost, plan or jmeter");
             return ExitCode::from(2);
         }
     };

@@ -72,7 +72,7 @@ pub fn tier_names<'a>(runs: impl IntoIterator<Item = &'a Manifest>) -> Vec<Strin
 }
 
 /// What the kinds of tiers are called in price files.
-fn called(role: Role) -> &'static str {
+pub(crate) fn called(role: Role) -> &'static str {
     match role {
         Role::System => "web",
         Role::Service => "services",
@@ -127,7 +127,7 @@ struct Placed<'a> {
     machines: u64,
 }
 
-fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
+pub(crate) fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -> Bill {
     let rate = Rate { window_us: us(usage.measured_s), good: usage.good.into(), customers };
     let (mut tiers, mut placed) = (Vec::new(), Vec::new());
     let (mut not_in_sums, mut notes) = (usage.unseen(), usage.faults.clone());

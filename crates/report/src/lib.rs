@@ -10,6 +10,7 @@
 //! - [`html::page`] is one file that opens anywhere, offline.
 //! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs.
 //! - [`cost::bill`] says what a run costs, of what it used and a price file.
+//! - [`plan::plan`] says how many instances another load takes, of a run and a simulation.
 //! - [`jmeter`] reads what JMeter and nmon wrote.
 //! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever calculates on.
@@ -54,6 +55,7 @@ pub mod markdown;
 mod operations;
 mod own;
 pub mod page;
+pub mod plan;
 mod processes;
 mod quote;
 mod statistics;

@@ -15,6 +15,7 @@ use crate::comparison::{Claim, Claims, change, range, title};
 use crate::cost::NamedBill;
 use crate::history::{History, Line, Trend};
 use crate::jmeter::Figures;
+use crate::plan::Planned;
 use crate::text::steers;
 use crate::units::{count, more_than, percent};
 use svg::{EDGE, WIDTH};
@@ -64,6 +65,11 @@ pub fn limit_linked(searches: &Searches, dir: &Path, goes_on: bool, link: Link<'
 
 fn limit_title(searches: &Searches) -> String {
     format!("limit: {}", searches.name)
+}
+
+/// The page of a plan.
+pub fn plan(plan: &Planned) -> String {
+    render(&format!("plan: {}", plan.scenario), &blocks::plan(plan))
 }
 
 /// The page of what JMeter wrote.

@@ -43,7 +43,7 @@ use crate::grammar::record::Kind;
 use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
-    ALL_SHOWN, About, Objective, Op, Phase, Plan, Preparation, RequestKind, ScriptPlan, ScriptTool,
+    ALL_SHOWN, About, GrpcStep, Objective, Op, Phase, Plan, Preparation, RequestKind, ScriptPlan, ScriptTool,
     SessionKind, SlotIndex, Store, System, Target, USERS_MAX,
 };
 use crate::reader::Reader;
@@ -64,7 +64,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let mut sessions = sessions(root, base, reader, &mut shared, &mut requests);
     sessions.iter_mut().filter_map(|kind| kind.script.as_mut()).for_each(|script| script.bounds = bounds);
     let binds = requests
-        .first(|ask| matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)))
+        .first(|ask| {
+            matches!(
+                ask,
+                RequestKind::WebSocket(_)
+                    | RequestKind::EventStream(_)
+                    | RequestKind::Grpc(GrpcStep::Open(_))
+            )
+        })
         .is_some();
     // After the sessions, so that their labels come first in the report.
     let said = root.get("prepare").and_then(|node| Prepare::read(node, reader));
@@ -189,6 +196,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         targets,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
+        read_from: std::sync::Arc::default(),
         source: reader.sink.text().to_owned(),
         ..plan
     };

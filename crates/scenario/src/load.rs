@@ -1,11 +1,13 @@
 //! The doors: a file, a text or a shipped name becomes a plan.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostics, did_you_mean, nearest};
 use crate::grammar::Shape;
 use crate::grammar::check::{check, mend_verbs};
 use crate::language::comparison::is_comparison;
+use crate::outside::{Origin, recorded};
 use crate::plan::{Plan, StoreOrigin, SystemOrigin};
 use crate::reader::{Checker, Reader};
 use crate::secrets::{MASK, Secrets, is_secret, source};
@@ -105,8 +107,22 @@ impl Checker {
         told(plan, name, sink, Diagnostics::default())
     }
 
-    /// Compiles the scenario at a root.
+    /// Compiles the scenario at a root, and keeps what it was read from.
     pub(crate) fn plan(
+        self,
+        source: &Source<'_>,
+        root: Node,
+        settings: &[(String, String)],
+        sink: &Sink<'_>,
+    ) -> Option<Plan> {
+        let (plan, (files, variables)) = recorded(|| self.compiled(source, root, settings, sink));
+        let (name, text) = (source.name.to_owned(), sink.text().to_owned());
+        let (folder, settings) = (source.base_dir.to_owned(), settings.to_vec());
+        let from = Origin { name, text, folder, settings, files, variables };
+        plan.map(|plan| Plan { read_from: Arc::new(from), ..plan })
+    }
+
+    fn compiled(
         self,
         source: &Source<'_>,
         mut root: Node,

@@ -10,6 +10,7 @@ use tidemark_wire::json;
 
 use crate::expr::Expr;
 use crate::grammar::kinds::words;
+use crate::outside::Origin;
 use crate::secrets::Secrets;
 use crate::store_facts::store_facts;
 use crate::template::Template;
@@ -19,6 +20,7 @@ mod ask;
 mod code;
 mod fault;
 mod follow;
+mod grpc;
 mod launch;
 mod limits;
 mod load;
@@ -45,6 +47,7 @@ pub use ask::{
 pub use code::{CodePlan, CodeVariable};
 pub use fault::{Fault, FaultKind, ROLL_PAUSE};
 pub use follow::{Follow, Hops};
+pub use grpc::{GrpcCall, GrpcStep};
 pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,
@@ -147,6 +150,8 @@ pub struct Plan {
     pub source: String,
     /// What must not be written down.
     pub secrets: Secrets,
+    /// What it was read from.
+    pub read_from: Arc<Origin>,
 }
 
 impl Plan {
@@ -185,6 +190,7 @@ impl Plan {
             source_name: String::new(),
             source: String::new(),
             secrets: Secrets::default(),
+            read_from: Arc::default(),
         }
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::did_you_mean;
 use crate::expr;
 use crate::expr::parse::{Names, is_name};
+use crate::outside;
 use crate::pieces::{Piece, split};
 use crate::secrets::{Origin, Secrets, is_secret, is_secret_name};
 use crate::sink::Sink;
@@ -292,7 +293,7 @@ impl Settings {
         name: &str,
         default: Option<&expr::Node>,
     ) -> Result<Option<String>, String> {
-        match (std::env::var(name), default) {
+        match (outside::variable(name), default) {
             (Ok(value), _) => {
                 self.secrets.borrow_mut().add(name, Origin::Environment, &value);
                 Ok(Some(value))
@@ -320,7 +321,7 @@ impl Settings {
 
     /// Where a file beside the scenario is.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
-        self.base.join(name)
+        outside::path_of(&self.base.join(name))
     }
 
     /// What a file beside the scenario holds, which is a secret where its name is one's.

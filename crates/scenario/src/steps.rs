@@ -36,6 +36,7 @@ mod each;
 mod end;
 mod event_stream;
 mod group;
+mod grpc;
 mod js;
 mod keys;
 pub(crate) mod ledger;
@@ -88,6 +89,11 @@ static KINDS: &[&StepKind] = &[
     &transaction::KIND,
     &cql::KIND,
     &aerospike::KIND,
+    &grpc::KIND,
+    &grpc::open::KIND,
+    &grpc::send::KIND,
+    &grpc::expect::KIND,
+    &grpc::close::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,
@@ -101,7 +107,7 @@ static KINDS: &[&StepKind] = &[
 
 /// The protocols that are not HTTP.
 static SPOKEN: &[&Spoken] =
-    &[&redis::SPOKEN, &memcached::SPOKEN, &sql::SPOKEN, &cql::SPOKEN, &aerospike::SPOKEN];
+    &[&grpc::SPOKEN, &redis::SPOKEN, &memcached::SPOKEN, &sql::SPOKEN, &cql::SPOKEN, &aerospike::SPOKEN];
 
 /// A list of steps.
 pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);

@@ -31,6 +31,8 @@ pub enum Spoken {
         /// What all paths begin with, without a slash at its end.
         base_path: String,
     },
+    /// gRPC.
+    Grpc,
     /// Redis' protocol.
     Redis {
         /// RESP3 in place of RESP2.
@@ -148,7 +150,7 @@ pub struct SslFiles {
 pub const SERVERS_MAX: usize = 256;
 
 impl SystemUrl {
-    /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or
+    /// Reads `http://HOST[:PORT][/PATH]`, `https://`, `ws://`, `wss://`, or `grpc://HOST[:PORT]`, `grpcs://`, or
     /// `redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?protocol=3][&sharding=slots]` and `rediss://`, as
     /// Redis' own tools write it but for the further servers; `redis-cluster://` and `rediss-cluster://` name some of a
     /// cluster's; or `memcached://HOST[:PORT][,HOST[:PORT]…][?sharding=consistent]` and `memcacheds://`, or
@@ -174,6 +176,7 @@ impl SystemUrl {
             "rediss" => (true, true, false),
             "redis-cluster" => (false, true, true),
             "rediss-cluster" => (true, true, true),
+            "grpc" | "grpcs" => return grpc(&url, &others),
             "memcached" | "memcacheds" => return memcached(&url, others),
             "postgres" | "postgresql" => return postgres(&url, &others),
             "cql" => return cassandra(&url, &others),
@@ -240,8 +243,7 @@ fn unknown_scheme(scheme: &str) -> String {
     let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
         format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
     });
-    let all =
-        "; write http://HOST:PORT, https://, redis://, memcached://, postgres://, cql:// or aerospike://";
+    let all = "; write http://HOST:PORT, https://, grpc://, redis://, memcached://, postgres://, cql:// or aerospike://";
     format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
 }
 
@@ -285,6 +287,21 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
     }
     let first = format!("{scheme}://{login}{at}{first}{behind}");
     Ok((first, others))
+}
+
+fn grpc(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    if !others.is_empty() {
+        return Err("one server is driven; name further ones under `targets`".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("credentials of gRPC are metadata of a step".into());
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err("it may hold only a host and a port; the method is what the step `grpc` says".into());
+    }
+    let (is_secure, others) = (url.scheme() == "grpcs", Vec::new());
+    Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Grpc })
 }
 
 fn memcached(url: &Url, others: Vec<(String, Option<u16>)>) -> Result<SystemUrl, String> {
@@ -576,6 +593,9 @@ mod tests {
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),
             ("aerospike://h", "names no namespace"),
+            ("grpc://h/a.B/C", "only a host and a port"),
+            ("grpc://u@h", "metadata"),
+            ("grpcs://a,b", "one server is driven"),
             ("aerospike://h/a/b", "names no namespace"),
             ("aerospike://u:p@h/test", "only its Enterprise Edition"),
             ("aerospike://h/test?tls=1", "TLS is not spoken"),

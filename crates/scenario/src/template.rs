@@ -1,5 +1,7 @@
 //! Text with holes, compiled: only what varies is written at run time.
 
+use std::ops::Range;
+
 use crate::context::Context;
 pub use crate::encoding::Encoding;
 use crate::expr::{Expr, Unmet};
@@ -89,12 +91,28 @@ impl Template {
     ///
     /// # Errors
     /// The first hole without a value; then nothing is appended.
+    #[inline]
     pub fn render(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
+        self.render_telling(cx, out, |_| ())
+    }
+
+    /// The same; tells of each hole where its value stands in `out`.
+    ///
+    /// # Errors
+    /// As of [`render`](Template::render).
+    #[inline]
+    pub fn render_telling(
+        &self,
+        cx: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        mut tell: impl FnMut(Range<usize>),
+    ) -> Result<(), Unmet> {
         let begin = out.len();
         for part in &self.parts {
             match part {
                 Part::Literal(bytes) => out.extend_from_slice(bytes),
                 Part::Hole(expr, encoding) => {
+                    let hole = out.len();
                     if let Err(unmet) = expr.write_encoded(cx, *encoding, out) {
                         out.truncate(begin);
                         return Err(unmet);
@@ -104,6 +122,7 @@ impl Template {
                         let reason = "with it the text is longer than 64 MiB";
                         return Err(Unmet::Expression { text: expr.source().clone(), reason });
                     }
+                    tell(hole..out.len());
                 }
             }
         }

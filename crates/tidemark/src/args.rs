@@ -16,6 +16,7 @@ use crate::cost::{CostArguments, PriceArguments};
 use crate::display::DisplayOptions;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
+use crate::fleet::NatsArguments;
 use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
 use crate::import::ImportArguments;
@@ -24,6 +25,7 @@ use crate::install::{CompletionArguments, ManArguments};
 use crate::limit::args::LimitArguments;
 #[cfg(feature = "systems")]
 use crate::manifests::ManifestArguments;
+use crate::plan::PlanArguments;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
@@ -82,12 +84,16 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Say what a run, a search or a comparison costs, with a file of prices
     Cost(CostArguments),
+    /// Say how many instances another load takes, by a simulation of what a run measured
+    Plan(Box<PlanArguments>),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
     /// Show the runs of a folder in a browser, live while one is on
     Ui(UiArguments),
-    /// Report this machine's resource use to a run elsewhere, a line of JSON each second
+    /// Report this machine's resource use to a run elsewhere; with --nats, drive for runs elsewhere
     Agent(AgentArguments),
+    /// Show which agents are there: cores, memory, clock, version, idle or busy
+    Fleet(FleetListArguments),
     /// Drive for another process of this program, which says what on standard input
     #[command(hide = true)]
     Driver,
@@ -327,13 +333,55 @@ pub struct UiArguments {
 A run starts it with the command of `agent` in its scenario, like ssh HOST, and holds its standard input open; it ends when \
 that does. What it prints is of `watch` in docs/scenario.md.
 
+With --nats it waits for work and drives for `tidemark run … --fleet URL` until SIGTERM or Ctrl-C (docs/fleet.md). It drives \
+loopback and what --allow names, and nothing else.
+
 Examples:
   ssh db1 tidemark agent --watch name=postgres
-  tidemark agent --watch port=8080   until Ctrl-D")]
+  tidemark agent --watch port=8080   until Ctrl-D
+  tidemark agent --nats nats://host:4222 --name eu-1 --allow 10.0.0.0/8")]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "what is refused is not looked at"))]
 pub struct AgentArguments {
     /// What is looked at beside the machine: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME or container=NAME (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
+    /// Wait at this NATS server for runs, and drive for them
+    #[arg(long, value_name = "URL", conflicts_with = "watch")]
+    pub nats: Option<String>,
+    /// With --nats: the agent's name [default: the machine's]
+    #[arg(long, value_name = "NAME", requires = "nats")]
+    pub name: Option<String>,
+    /// With --nats: a network that may be driven beside loopback, like 10.0.0.0/8 (repeatable)
+    #[arg(long, value_name = "NETWORK", requires = "nats")]
+    pub allow: Vec<String>,
+    /// With --nats: driving threads [default: one for each core]
+    #[arg(short, long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u16).range(1..=999))]
+    pub threads: Option<u16>,
+    /// How NATS is reached.
+    #[command(flatten)]
+    pub reach: NatsArguments,
+}
+
+/// `tidemark fleet`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An agent is there while it says so: one that was killed is listed for up to 5 seconds more. The offset of its clock is the middle of \
+the shortest of 40 ways to it and back.
+
+Examples:
+  tidemark fleet --nats nats://host:4222
+  tidemark fleet --nats nats://host:4222 --json | jq -r '.[].name'")]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "what is refused is not looked at"))]
+pub struct FleetListArguments {
+    /// The NATS server at which agents wait
+    #[arg(long, value_name = "URL")]
+    pub nats: String,
+    /// How it is reached.
+    #[command(flatten)]
+    pub reach: NatsArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `tidemark cube`

@@ -95,6 +95,11 @@ pub struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
+    /// The price file, with the command line's machines.
+    pub fn prices(&self) -> Option<&Prices> {
+        self.prices.as_ref()
+    }
+
     /// The bill of a run.
     pub fn bill(&self, run: &Manifest) -> Option<Bill> {
         self.of(&[run], self.unknown(&[run]))

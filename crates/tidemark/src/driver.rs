@@ -6,6 +6,7 @@ use clap::Args;
 use tidemark_lab::{IoChoice, Pins, RunOptions, Timestamps};
 
 use crate::failure::Failure;
+use crate::fleet::FleetArguments;
 use crate::systems;
 
 /// How it is driven.
@@ -29,12 +30,15 @@ pub struct DriverArguments {
     /// Seed of the random numbers; the same seed draws the same numbers
     #[arg(long, value_name = "N", value_parser = crate::quantities::seed)]
     pub seed: Option<u64>,
+    /// Agents that drive in place of this process.
+    #[command(flatten)]
+    pub fleet: FleetArguments,
 }
 
 impl DriverArguments {
     /// The options of a run with these flags, all others as by default.
     pub fn options(&self) -> Result<RunOptions, Failure> {
-        Ok(RunOptions {
+        self.fleet.apply(RunOptions {
             threads: self.threads.map(usize::from),
             pins: Pins::parse(&self.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
             io: self.io,

@@ -1,6 +1,7 @@
 //! `tidemark hit`: one URL, a few flags, the same engine, record and report as a scenario.
 
 pub mod args;
+pub mod grpc;
 mod pattern;
 mod recipe;
 mod redis;

@@ -3,6 +3,8 @@
 //! What is read comes from elsewhere: it is bounded, nothing in it becomes a hole of the scenario, and what is written
 //! is checked before anybody sees it.
 
+mod grpc;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,17 +12,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::{output, results};
+use crate::{hit, output, results};
 
 /// `tidemark init`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A URL becomes a scenario of one request. An OpenAPI document (2 or 3, JSON or YAML) becomes one with a step for each \
+A URL becomes a scenario of one request; of grpc:// it becomes one with the methods that the server's reflection tells. An OpenAPI document (2 or 3, JSON or YAML) becomes one with a step for each \
 GET, and for what writes a step that is commented out; credentials become settings. A HAR file, as browsers and proxies save it, becomes one with its requests to \
 the page's host, in order, and the pauses between them; cookies, passwords and tokens are left out.
 
 Examples:
   tidemark init http://127.0.0.1:8080/ > my.yaml
+  tidemark init grpc://127.0.0.1:50051 > my.yaml
   tidemark init openapi.json -o my.yaml
   tidemark init shop.har --host api.shop.example -o my.yaml")]
 pub struct InitArguments {
@@ -41,7 +44,10 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
     if let Some(file) = out.filter(|file| fs::symlink_metadata(file).is_ok()) {
         return Err(is_there(file));
     }
-    let made = tidemark_import::scenario(&arguments.from, &arguments.hosts)?;
+    let made = match hit::grpc::is_grpc(&arguments.from) {
+        true => grpc::scenario(&arguments.from)?.into(),
+        false => tidemark_import::scenario(&arguments.from, &arguments.hosts)?,
+    };
     let text = made.checked().map_err(|error| Failure::usage(format!("{}: {error}", arguments.from)))?;
     match out {
         Some(file) => save(file, &text)?,

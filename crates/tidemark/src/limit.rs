@@ -20,6 +20,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::ReportArguments;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
+use crate::fleet::FleetArguments;
 use crate::import::{self, Asked};
 use crate::reach::{ReachArguments, TlsArguments};
 use crate::results::{Outcomes, Places};
@@ -110,7 +111,9 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         reach,
     } = arguments;
     // another seed is another chance, and no other question
-    let DriverArguments { pins, threads, io, spin, timestamps, seed: _ } = driver;
+    let DriverArguments { pins, threads, io, spin, timestamps, seed: _, fleet } = driver;
+    // where they are found, and how, is no other question
+    let FleetArguments { fleet, agents, nats: _ } = fleet;
     let ReachArguments { resolve, ipv4, ipv6, connect_to, unix_socket, proxy, http, streams, tls } = reach;
     // the key belongs to the certificate
     let TlsArguments { insecure, cacert, cert, key: _, server_name, no_resumption } = tls;
@@ -138,6 +141,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("io", (*io != IoChoice::default()).then(|| io.to_string())),
         ("timestamps", (*timestamps != Timestamps::default()).then(|| timestamps.to_string())),
         ("threads", threads.map(|threads| threads.to_string())),
+        ("agents", agents.map(|agents| agents.to_string())),
     ];
     let flags = [
         ("ipv4", *ipv4),
@@ -145,6 +149,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("insecure", *insecure),
         ("no-resumption", *no_resumption),
         ("spin", *spin),
+        ("fleet", fleet.is_some()),
     ];
     let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));

@@ -22,6 +22,7 @@ mod display;
 mod driver;
 mod driving;
 mod failure;
+mod fleet;
 mod history;
 mod hit;
 mod import;
@@ -33,6 +34,7 @@ mod manifests;
 mod once;
 mod output;
 mod overview;
+mod plan;
 mod progress;
 #[cfg(all(test, feature = "tui"))]
 #[path = "../tests/program/pty.rs"]
@@ -159,11 +161,13 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Limit(arguments)) => limit::limit(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cost(arguments)) => cost::cost(&arguments),
+        Some(Verb::Plan(arguments)) => plan::plan(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Import(arguments)) => import::import(&arguments),
         Some(Verb::Ui(arguments)) => ui::ui(&arguments),
         Some(Verb::Agent(arguments)) => agent::agent(&arguments),
+        Some(Verb::Fleet(arguments)) => fleet::fleet(&arguments),
         Some(Verb::Driver) => driving::drive(),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),

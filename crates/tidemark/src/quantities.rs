@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use tidemark_record::GrpcCode;
+
 use tidemark_scenario::units;
 
 /// Requests or sessions each second: always the same, or evenly from one rate to another.
@@ -93,7 +95,8 @@ pub fn users(text: &str) -> Result<u32, String> {
     few.ok_or_else(|| format!("at most {USERS_MAX}"))
 }
 
-/// A status, `200`, all of a kind, `2xx`, or from one to another, `200-204`, as scenarios write them.
+/// A status, `200`, all of a kind, `2xx`, or from one to another, `200-204`, or one of gRPC by its name, as scenarios write
+/// them.
 pub fn statuses(text: &str) -> Result<String, String> {
     let text = text.trim();
     let is_status = |text: &str| text.trim().parse::<u16>().is_ok_and(|status| (100..=599).contains(&status));
@@ -101,9 +104,9 @@ pub fn statuses(text: &str) -> Result<String, String> {
     let is_range = text
         .split_once('-')
         .is_some_and(|(low, high)| is_status(low) && is_status(high) && low.trim() <= high.trim());
-    match is_kind || is_range || is_status(text) {
+    match is_kind || is_range || is_status(text) || GrpcCode::from_name(text).is_some() {
         true => Ok(text.to_owned()),
-        false => Err("write a status like 200, 2xx or 200-204".into()),
+        false => Err("write a status like 200, 2xx or 200-204, or of gRPC one like NOT_FOUND".into()),
     }
 }
 

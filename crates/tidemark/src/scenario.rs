@@ -75,6 +75,13 @@ pub fn of_text(scenario: &str, text: &str, settings: &[(String, String)]) -> Res
     experiment.ok_or_else(|| failure(scenario, &diagnostics))
 }
 
+/// The plan of a scenario that was read elsewhere.
+#[cfg(feature = "fleet")]
+pub fn again(from: &tidemark_scenario::outside::Origin) -> Result<tidemark_scenario::Plan, String> {
+    let (plan, diagnostics) = checker().text(&from.name, &from.text, &from.folder, &from.settings);
+    plan.ok_or_else(|| diagnostics.to_string())
+}
+
 /// The text of a shipped scenario. What looks like a path is none.
 pub fn shipped_text(scenario: &str) -> Option<&'static str> {
     shipped(scenario).filter(|_| !scenario.contains(['/', '\\', '.']))

@@ -66,6 +66,7 @@ fn every_verb_has_a_page() {
         "cube",
         "ui",
         "agent",
+        "fleet",
         "schema",
         "completions",
         "man",

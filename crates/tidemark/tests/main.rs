@@ -31,6 +31,7 @@ mod once;
 mod operations;
 mod own_metrics;
 mod own_system;
+mod plan;
 mod program;
 mod proxy;
 mod results;

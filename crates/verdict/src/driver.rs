@@ -25,7 +25,7 @@
 //! that were due within the window, whenever they left. The fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 
 use tidemark_record::Totals;
-use tidemark_record::summary::{Busy, Driver, Latency, Summary};
+use tidemark_record::summary::{AgentFigures, Busy, Driver, Latency, Summary};
 use tidemark_scenario::plan::Load;
 
 use crate::text::duration_text;
@@ -161,7 +161,26 @@ pub fn driver_limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool
             beside_good(", of a mean response time of ", mean_us)
         ));
     }
+    if let Some((limit, odd)) = limits.first_mut().zip(odd_one_out(&driver.agents)) {
+        *limit = format!("{limit}; {odd}");
+    }
     limits
+}
+
+/// Which of several agents had the least room.
+fn odd_one_out(agents: &[AgentFigures]) -> Option<String> {
+    let wanted = |agent: &&AgentFigures| agent.wanted_share + agent.absent_s;
+    let odd = agents.iter().max_by(|a, b| wanted(a).total_cmp(&wanted(b))).filter(|_| agents.len() > 1)?;
+    let others = agents.iter().filter(|agent| agent.agent != odd.agent);
+    let others = others.map(|agent| agent.wanted_share).fold(0.0, f64::max);
+    Some(format!(
+        "of {} agents {} had the least room: a thread of it was on a CPU or waited for one for {:.0}% of the time, of the others for \
+         {:.0}% at most",
+        agents.len(),
+        odd.agent,
+        odd.wanted_share * 100.0,
+        others * 100.0
+    ))
 }
 
 /// Why a run says nothing where sessions kept a driving thread busy that only computed: an endless loop in the scenario. That is
@@ -251,6 +270,24 @@ mod tests {
             driver_limits(&busy, &Totals::new(&[]), &crate::test_plan::plan(CLOSED).load, true).is_empty(),
             "it spins"
         );
+    }
+
+    #[test]
+    fn of_several_agents_the_odd_one_out_is_named() {
+        let agent = |agent: &str, wanted_share| AgentFigures {
+            agent: agent.into(),
+            wanted_share,
+            ..AgentFigures::default()
+        };
+        let all = || vec![agent("a", 0.4), agent("b", 0.97), agent("c", 0.5)];
+        let limits = told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), all()));
+        let named = &limits[0];
+        assert!(named.contains("; of 3 agents b had the least room") && named.contains("97%"), "{limits:?}");
+        assert!(named.ends_with("of the others for 50% at most"), "{named}");
+        assert!(told(CLOSED, |s| s.driver.agents = all()).is_empty(), "nothing held them up");
+        let alone =
+            told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), vec![agent("a", 0.97)]));
+        assert!(!alone.concat().contains("agents"), "{alone:?}");
     }
 
     #[test]

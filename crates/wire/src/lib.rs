@@ -4,6 +4,7 @@
 //! - [`cql`]: statements sent to Cassandra, replies decoded.
 //! - [`encoding`]: bodies read that were encoded for their way (gzip, deflate, br, zstd).
 //! - [`events`]: server-sent events, as an answer's body brings them.
+//! - [`grpc`]: messages of gRPC with their length in front, deadlines, texts of statuses.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
 //! - [`memcached`]: replies of memcached decoded.
@@ -37,6 +38,7 @@ pub mod aerospike;
 pub mod cql;
 pub mod encoding;
 pub mod events;
+pub mod grpc;
 pub mod http1;
 pub mod json;
 pub mod memcached;

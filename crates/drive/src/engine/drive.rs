@@ -2,6 +2,7 @@
 
 mod allotment;
 mod check;
+mod never;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
@@ -34,6 +35,8 @@ use crate::protocols::transport::Transport;
 
 use crate::session::Weights;
 use crate::session::arrivals::{Schedule, phase_ends, share, span};
+pub use never::never_sent;
+
 use allotment::{Allotment, allot, dialer, few, origins, plans, pools, sites, transport};
 use check::{check, check_ops};
 
@@ -81,6 +84,8 @@ impl Stopper {
 pub struct Drive {
     intervals: Receiver<ThreadInterval>,
     back: Vec<SyncSender<ThreadInterval>>,
+    /// The number of the first thread.
+    first: usize,
     stopper: Stopper,
     threads: Vec<JoinHandle<ThreadEnd>>,
     plan: Arc<Plan>,
@@ -101,7 +106,8 @@ impl Drive {
 
     /// Gives an interval's histograms back for use again.
     pub fn recycle(&self, interval: ThreadInterval) {
-        if let Some(back) = self.back.get(interval.thread as usize) {
+        let thread = usize::from(interval.thread).checked_sub(self.first);
+        if let Some(back) = thread.and_then(|thread| self.back.get(thread)) {
             // Where there is no room, or the thread has ended, they are simply freed.
             let _ = back.try_send(emptied(interval));
         }
@@ -244,11 +250,15 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
     let ahead = makes_ahead(&plan);
     let all_ahead = allotments.iter().map(Allotment::allowed).sum();
-    let begin_ns = clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, all_ahead) } else { 0 };
+    let begin_ns = match options.share {
+        Some(share) => nanoseconds(share.begin),
+        None => clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, all_ahead) } else { 0 },
+    };
     let (window, _) = span(&plan.load, begin_ns);
     let mut drive = Drive {
         intervals,
         back: Vec::new(),
+        first: options.place(0).0,
         stopper,
         threads: Vec::new(),
         plan: plan.clone(),
@@ -264,10 +274,11 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     for (index, (poller, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
-        let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
-        let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
+        let (number, threads) = options.place(index);
+        let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, number));
+        let schedule = Schedule::new(&plan.load, &limits, begin_ns, number, threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
-        let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
+        let recorder = Recorder::new(number, plan.labels.len(), begin_ns, window, exchange);
         let recorder = recorder
             .with_groups(plan.groups.len())
             .with_kinds(plan.sessions.len())
@@ -275,17 +286,17 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let recorder = recorder.with_phases(phase_ends(&plan.load, begin_ns));
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
-        let (allotments, threads) = (allotments.clone(), options.threads);
+        let allotments = allotments.clone();
         let programs = options.programs.clone();
         let codes = options.codes.clone().filter(|_| plan.sessions.iter().any(codes::has_code));
         let opens_websockets = options.open_websockets();
         let may_bind = programs::may_bind(&plan.sessions, &options);
-        let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
+        let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (number, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
         let is_open = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
         let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
-        let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
+        let spawned = std::thread::Builder::new().name(format!("drive-{number}")).spawn(move || {
             machine::settle_in(core);
             let places: Vec<Place<'_>> = allotments.iter().map(|to| to.place(index)).collect();
             let sockets = places.iter().map(|place| place.sockets).sum();
@@ -329,9 +340,9 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .collect(),
                 witness,
                 opens_websockets,
-                program: programs.map(|programs| programs.make(index)),
-                code: codes.map(|codes| codes.make(index)),
-                bounds: bounds(&plan, index, threads),
+                program: programs.map(|programs| programs.make(number)),
+                code: codes.map(|codes| codes.make(number)),
+                bounds: bounds(&plan, number, threads),
                 random,
                 ledger_seed: options.ledger_seed,
                 spin: options.spin,

@@ -2,7 +2,7 @@
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{
-    Follow, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, SlotIndex, TransactionPart,
+    Follow, GrpcStep, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, SlotIndex, TransactionPart,
 };
 
 use crate::clock::nanoseconds;
@@ -84,6 +84,7 @@ impl Prepared {
             timeout_ns: nanoseconds(request.timeout),
             is_of_binding: match &request.ask {
                 RequestKind::WebSocket(_) | RequestKind::EventStream(_) => true,
+                RequestKind::Grpc(step) => !matches!(step, GrpcStep::Call { .. }),
                 RequestKind::Sql(statement) => statement.part != TransactionPart::Alone,
                 _ => false,
             },

@@ -23,8 +23,8 @@ pub(crate) const EXAMPLES_EACH: u8 = 3;
 /// Most histograms that a thread keeps for use again.
 const POOLED_SERIES: usize = 1024;
 
-/// Status codes that are told apart: three digits.
-const STATUSES: usize = 1_000;
+/// Status codes that are told apart: three digits, and behind them those of gRPC.
+const STATUSES: usize = 1_024;
 
 /// Where intervals go and come back from.
 #[derive(Debug)]

@@ -11,12 +11,13 @@
 
 mod answer;
 mod bell;
+pub(in crate::protocols) mod blocking;
 mod failure;
 mod greet;
 mod link;
 mod pipe;
 mod pseudo;
-mod request;
+pub(in crate::protocols) mod request;
 mod stream;
 mod transport;
 
@@ -25,6 +26,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use bytes::Bytes;
+use http::HeaderMap;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Limits, RequestKind};
 
@@ -37,7 +40,7 @@ use bell::{Rung, bells};
 use greet::greet;
 use link::{CONNECTION_WINDOW_BYTES, Link, LinkState};
 use pipe::{OUTPUT_BYTES, Pipe};
-use request::{Frame, Prepared};
+use request::{Frame, Message, Prepared};
 use stream::{Came, Exchange, Piece, Stream, Unanswered};
 
 /// Unread bytes of a connection that are never too many.
@@ -88,7 +91,7 @@ impl Client for Http2 {
 }
 
 /// Streams of HTTP/2 over a back end's connections.
-struct Streams<I> {
+pub(in crate::protocols) struct Streams<I> {
     inner: I,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
@@ -118,6 +121,53 @@ struct Streams<I> {
     waiting: VecDeque<u32>,
     open: u64,
     held: u64,
+}
+
+/// What a protocol on these streams asks of them: it writes its requests and reads its answers itself, piece by piece.
+impl<I: Io> Streams<I> {
+    /// Streams that bound no body, as whoever reads it piece by piece does.
+    pub fn in_parts(inner: I, setup: &Setup<'_>) -> Self {
+        Streams { body_bytes: usize::MAX, ..Streams::new(inner, setup) }
+    }
+
+    /// Takes a request whose answer is offered in parts; it may stay open for what is said later.
+    pub fn ask(&mut self, s: usize, message: Message, stays_open: bool) {
+        let stream = &mut self.streams[s];
+        (stream.stays_open, stream.in_parts, stream.reset) = (stays_open, true, None);
+        stream.ask(message, true, 0);
+    }
+
+    /// Takes what is said next on a stream that is open, and whether something is waited for then.
+    pub fn put(&mut self, s: usize, data: Bytes, ends: bool, awaits: bool) {
+        self.streams[s].piece = Some(Piece { data, ends, awaits });
+    }
+
+    /// What was offered has been read.
+    pub fn take_part(&mut self, s: usize) {
+        self.streams[s].reply.begin_part();
+    }
+
+    /// Nothing is waited for until something is said next.
+    pub fn rest(&mut self, s: usize) {
+        if let Some(exchange) = &mut self.streams[s].exchange {
+            exchange.is_awaited = false;
+        }
+    }
+
+    /// Whether the request of a stream has left, and its answer is not whole.
+    pub fn is_under_way(&self, s: usize) -> bool {
+        self.streams[s].exchange.is_some()
+    }
+
+    /// Why the server reset a stream, if it did.
+    pub fn reset(&self, s: usize) -> Option<u32> {
+        self.streams[s].reset
+    }
+
+    /// The headers in front of the body and behind it; they are gone then.
+    pub fn take_headers(&mut self, s: usize) -> (HeaderMap, HeaderMap) {
+        self.streams[s].reply.take_headers()
+    }
 }
 
 impl<I: Io> Streams<I> {
@@ -208,6 +258,7 @@ impl<I: Io> Streams<I> {
         // A copy does not insist that the one before has left already.
         let mut sender = client.sender.clone();
         let stays_open = std::mem::take(&mut stream.stays_open);
+        let in_parts = std::mem::take(&mut stream.in_parts) || stays_open;
         let is_whole = body.is_empty() && !stays_open;
         let sent = sender.send_request(request, is_whole).and_then(|(head, mut upload)| {
             // Flow control is the library's; what it cannot send yet it keeps.
@@ -218,7 +269,7 @@ impl<I: Io> Streams<I> {
         });
         match sent {
             Ok((head, upload)) => {
-                stream.exchange = Some(Exchange::new(head, upload, link.receptions));
+                stream.exchange = Some(Exchange::new(head, upload, in_parts, link.receptions));
                 stream.begun = None;
                 link.active += 1;
                 // Looked at once, so that it can ring.
@@ -294,6 +345,10 @@ impl<I: Io> Streams<I> {
                     true => Event::Failed(failure::left_within(&error)),
                     false => Event::Unsent(failure::untaken(&error)),
                 }
+            }
+            Poll::Ready(Err(Unanswered::Error(error))) if error.is_reset() && error.is_remote() => {
+                stream.reset = error.reason().map(u32::from);
+                Event::Failed(failure::told(error))
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
             Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(failure::told(error)),

@@ -108,6 +108,9 @@ impl Target {
     /// # Errors
     /// What a person has to know who wants to drive this server.
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        if let Protocol::Grpc(_) = self.protocol {
+            return self.greet_grpc(stream);
+        }
         if !matches!(self.protocol, Protocol::Http1 | Protocol::Http2(_)) {
             return self.speak(stream, |_| ());
         }
@@ -128,6 +131,24 @@ impl Target {
         let mut secured = rustls::Stream::new(&mut session, stream);
         self.protocol = if agreed { Protocol::Http2(Http2::greet(&mut secured)?) } else { Protocol::Http1 };
         tls.offer(if agreed { HttpVersion::Two } else { HttpVersion::One });
+        session.send_close_notify();
+        // A last word; whether anybody still hears it does not matter.
+        let _ = session.complete_io(stream);
+        Ok(())
+    }
+
+    /// The same with a server of gRPC, which speaks HTTP/2: over TLS it agrees to that by ALPN.
+    fn greet_grpc(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let Protocol::Grpc(server) = &mut self.protocol else { return Ok(()) };
+        let Some(tls) = &mut self.tls else { return server.meet((&self.authority, false), stream) };
+        let mut session = tls.greet(HttpVersion::Two, stream)?;
+        if session.alpn_protocol() != Some(ALPN_2) {
+            let told = "the server does not agree to HTTP/2 by ALPN, which gRPC needs";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+        }
+        let mut secured = rustls::Stream::new(&mut session, stream);
+        server.meet((&self.authority, true), &mut secured)?;
+        tls.offer(HttpVersion::Two);
         session.send_close_notify();
         // A last word; whether anybody still hears it does not matter.
         let _ = session.complete_io(stream);

@@ -5,7 +5,7 @@ pub(crate) mod words;
 use std::cmp::Ordering;
 
 use regex::bytes::CaptureLocations;
-use tidemark_record::Outcome;
+use tidemark_record::{FIRST_WRONG_STATUS, GrpcCode, Outcome, is_wrong_status, status_name};
 use tidemark_scenario::plan::{
     Check, Extraction, Follow, JsonTest, JsonType, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
 };
@@ -22,8 +22,6 @@ use crate::session::location::{is_redirect, write_location};
 
 /// Bytes of a body that an example of a failure shows.
 const EXAMPLE_BODY_BYTES: usize = 120;
-/// First status that is wrong where the step does not say which are right.
-pub(crate) const FIRST_WRONG_STATUS: u16 = 400;
 
 /// What is wrong with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +110,7 @@ pub(crate) trait Answer {
     }
     /// The status for a person.
     fn status_words(&self) -> String {
-        format!("status {}", self.status())
+        format!("status {}", status_name(self.status()))
     }
     /// A header by its lower-case name.
     fn header(&self, _name: &str) -> Option<&[u8]> {
@@ -246,7 +244,7 @@ impl Probe {
         environment: &mut Environment<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
-        if !self.judges_status && status >= FIRST_WRONG_STATUS {
+        if !self.judges_status && is_wrong_status(status) {
             return Err(Flaw::Status);
         }
         if self.looks {
@@ -397,9 +395,12 @@ impl Probe {
         scratch: &Scratch,
     ) -> Vec<Checked> {
         let by_itself = (!self.judges_status && answer.status() > 0).then(|| Checked {
-            what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
+            what: match GrpcCode::of_status(answer.status()) {
+                Some(_) => "check status: OK, as nothing else is said".to_owned(),
+                None => format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
+            },
             saw: answer.status_words(),
-            held: Some(answer.status() < FIRST_WRONG_STATUS),
+            held: Some(!is_wrong_status(answer.status())),
         });
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {
@@ -574,7 +575,10 @@ fn extract(
             }
         }
         Source::Body => slot.set_text(answer.body()),
-        Source::Status => slot.set_int(answer.status().into()),
+        Source::Status => match GrpcCode::of_status(answer.status()) {
+            Some(code) => slot.set_text(code.name().as_bytes()),
+            None => slot.set_int(answer.status().into()),
+        },
     }
     true
 }

@@ -10,10 +10,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidemark_record::{Outcome, RequestParts};
+use tidemark_record::{Outcome, RequestParts, is_wrong_status};
 use tidemark_wire::http1::is_token;
 
-use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
+use crate::session::answer::{Answer, Flaw, Scratch};
 use crate::session::sockets::{Heard, Said};
 
 /// Headers that the driver writes itself, or that say how a body is sent.
@@ -297,7 +297,7 @@ pub(crate) fn judge(
 ) -> Option<Result<(), Flaw>> {
     let is_whole = whole.is_some();
     let words = match program.answered(session as u32, &AnswerView { answer, whole }) {
-        AnswerCheck::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
+        AnswerCheck::ByStatus if is_wrong_status(answer.status()) => return Some(Err(Flaw::Status)),
         AnswerCheck::ByStatus | AnswerCheck::Good => return Some(Ok(())),
         AnswerCheck::More if !is_whole => return None,
         AnswerCheck::More => "it ended before the program had all of it".into(),

@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod databases;
 pub mod frames;
+pub mod grpc;
 pub mod identity;
 pub mod records;
 pub mod websocket;
@@ -246,6 +247,7 @@ pub fn plan(requests: Vec<RequestPlan>, model: LoadModel, phases: Vec<Phase>) ->
 pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
     DriveOptions {
         threads,
+        share: None,
         cores: Vec::new(),
         seed: 11,
         ledger_seed: 7,

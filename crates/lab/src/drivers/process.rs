@@ -7,10 +7,10 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Protocol, Tracing};
-use tidemark_record::{Counter, HANDOVER_VERSION, Handover, Hello, ThreadInterval, frame};
+use tidemark_record::{Counter, Handover, Hello, ThreadInterval, frame};
 
 use super::{Driver, Ended, Handed, Order, Place, Setup, could_not_drive};
 use crate::child::{Child, Spec};
@@ -77,18 +77,7 @@ impl Process {
         let spec = Spec { hands_over: true, ..Spec::new(VERB, command, log.clone()) };
         let mut child = Child::spawn(&spec).map_err(could_not_drive)?;
         let (mut orders, output) = child.pipes().ok_or("it has no pipes").map_err(could_not_drive)?;
-        let epoch = options.wall_epoch.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let setup = Setup {
-            version: HANDOVER_VERSION,
-            words: run.words.to_owned(),
-            scenario: run.scenario.to_owned(),
-            seed: options.seed,
-            ledger_seed: options.ledger_seed,
-            threads: options.threads,
-            targets: run.targets.iter().map(|target| Place::of(target)).collect(),
-            epoch_us: u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX),
-            traced: options.trace.as_ref().map(|of| (of.every, of.sampled_max, of.failed_max)),
-        };
+        let setup = Setup::new((run.words, run.scenario), &run.targets, options);
         // one that ended already says why
         let told = frame::write(&setup, &mut orders);
         let (sink, handed) = sync_channel(UNTAKEN);
@@ -153,7 +142,7 @@ impl Process {
 }
 
 impl Place {
-    fn of(found: &Running) -> Place {
+    pub(super) fn of(found: &Running) -> Place {
         let target = &found.target;
         let is_one = target.proxy.is_none() && target.protocol.shards().is_none();
         Place {
@@ -235,10 +224,11 @@ impl Driver for Process {
             phases.retain(|phase| phase.start_us < last_us);
             phases.iter_mut().for_each(|phase| phase.end_us = phase.end_us.min(last_us));
             let end = DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() };
-            return Ok(Ended { end, broke: broke.or_else(|| Some("it has no end".into())) });
+            let broke = broke.or_else(|| Some("it has no end".into()));
+            return Ok(Ended { end, broke, ..Ended::default() });
         };
         end.counters[Counter::UntracedLost] += lost.recv().unwrap_or(0);
-        Ok(Ended { end, broke })
+        Ok(Ended { end, broke, ..Ended::default() })
     }
 
     fn process_id(&self) -> Option<u32> {

@@ -32,32 +32,45 @@ pub fn serve(
     let output = Mutex::new(output);
     let hand_over =
         |handover: &Handover| handover.write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
-    match begin(plan, &mut input) {
-        Ok(begun) => begun.drive(input, &hand_over),
+    match told(&mut input).and_then(|setup| begin(plan, &setup)) {
+        Ok(begun) => {
+            // it waits for its input as long as this process lives
+            let obey = |stopper: Stopper| {
+                let thread = std::thread::Builder::new().name("orders".into());
+                thread.spawn(move || obey(input, &stopper)).map(|_| ())
+            };
+            begun.drive(obey, &hand_over)
+        }
         Err(reason) => hand_over(&Handover::Error(reason)),
     }
 }
 
-/// What is to be driven.
-struct Begun {
-    plan: Arc<Plan>,
-    options: DriveOptions,
-    epoch_us: u64,
-    traced: Option<(u64, u64, u64)>,
-}
-
-fn begin(
-    plan: impl FnOnce(&Setup) -> Result<(Plan, RunOptions), String>,
-    input: &mut impl Read,
-) -> Result<Begun, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
+/// What it is told on its input.
+fn told(input: &mut impl Read) -> Result<Setup, String> {
     let setup: Option<Setup> =
         frame::read(input).map_err(|error| format!("what it is told is no setup: {error}"))?;
     let setup = setup.ok_or("it is told nothing")?;
     if setup.version != HANDOVER_VERSION {
         return Err(format!("it is to hand over version {}, and knows {HANDOVER_VERSION}", setup.version));
     }
-    let (mut plan, options) = plan(&setup)?;
+    Ok(setup)
+}
+
+/// What is to be driven.
+pub(super) struct Begun {
+    pub(super) plan: Arc<Plan>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) options: DriveOptions,
+    epoch_us: u64,
+    traced: Option<(u64, u64, u64)>,
+}
+
+pub(super) fn begin(
+    plan: impl FnOnce(&Setup) -> Result<(Plan, RunOptions), String>,
+    setup: &Setup,
+) -> Result<Begun, String> {
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let (mut plan, options) = plan(setup)?;
     settle(&mut plan, &options).map_err(|error| told(&error))?;
     let wall_epoch = UNIX_EPOCH + Duration::from_micros(setup.epoch_us);
     let since = SystemTime::now().duration_since(wall_epoch).unwrap_or_default();
@@ -67,6 +80,7 @@ fn begin(
     let targets = targets.collect::<Result<Vec<Target>, String>>()?;
     let options = DriveOptions {
         threads: setup.threads,
+        share: None,
         cores: options.pins.driver,
         seed: setup.seed,
         ledger_seed: setup.ledger_seed,
@@ -80,7 +94,8 @@ fn begin(
         epoch,
         wall_epoch,
     };
-    Ok(Begun { plan: Arc::new(plan), options, epoch_us: setup.epoch_us, traced: setup.traced })
+    let shared = Arc::new(Shared::of(&plan));
+    Ok(Begun { plan: Arc::new(plan), shared, options, epoch_us: setup.epoch_us, traced: setup.traced })
 }
 
 impl Place {
@@ -104,31 +119,39 @@ impl Place {
 }
 
 impl Begun {
-    fn drive(
+    /// The run's zero, microseconds since 1970 UTC.
+    #[cfg(feature = "fleet")]
+    pub(super) fn epoch_us(&self) -> u64 {
+        self.epoch_us
+    }
+
+    /// Drives, and hands over what its threads do. `obey` is given what stops it.
+    pub(super) fn drive(
         self,
-        input: impl Read + Send + 'static,
+        obey: impl FnOnce(Stopper) -> io::Result<()>,
         hand_over: &(dyn Fn(&Handover) -> io::Result<()> + Sync),
     ) -> io::Result<()> {
-        let Begun { plan, mut options, epoch_us, traced } = self;
+        let Begun { plan, shared, mut options, epoch_us, traced } = self;
         let (sink, requests) = sync_channel(WAITING);
         options.trace =
             traced.map(|(every, sampled_max, failed_max)| Tracing { every, sampled_max, failed_max, sink });
         let threads = u16::try_from(options.threads).unwrap_or(u16::MAX);
-        let shared = Arc::new(Shared::of(&plan));
+        let secrets = plan.secrets.clone();
         let drive = match start(plan, shared, options) {
             Ok(drive) => drive,
             Err(error) => return hand_over(&Handover::Error(error.to_string())),
         };
         let phases = drive.phases().to_vec();
         hand_over(&Handover::Hello(Hello { version: HANDOVER_VERSION, epoch_us, threads, phases }))?;
-        let stopper = drive.stopper();
-        // it waits for its input as long as this process lives
-        std::thread::Builder::new().name("orders".into()).spawn(move || obey(input, &stopper))?;
+        obey(drive.stopper())?;
         std::thread::scope(|scope| {
             let trace = scope.spawn(|| {
                 requests.into_iter().try_for_each(|one| hand_over(&Handover::Traced(Box::new(one))))
             });
             for mut interval in drive.intervals() {
+                for example in &mut interval.examples {
+                    example.detail = secrets.masked(&example.detail);
+                }
                 let part = std::mem::take(&mut interval.ledger);
                 let handover = Handover::Interval(Box::new(interval), part);
                 hand_over(&handover)?;

@@ -336,6 +336,7 @@ impl Experiment {
     pub(super) fn drive_options(&self, system: &Running, others: &[Running]) -> DriveOptions {
         DriveOptions {
             threads: self.threads,
+            share: None,
             cores: self.options.pins.driver.clone(),
             seed: self.seed,
             ledger_seed: self.ledger_seed,

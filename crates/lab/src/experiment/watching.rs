@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{DriveEnd, PhaseTimes};
+use tidemark_record::summary::AgentFigures;
 use tidemark_record::{Sample, StoreLook, ThreadInterval, Totals};
 use tidemark_scenario::Plan;
 
@@ -52,6 +53,8 @@ pub struct Load {
     pub end: DriveEnd,
     /// Why a driver broke off in the middle, if one did.
     pub broke: Option<String>,
+    /// The agents of a fleet, where they drove.
+    pub agents: Vec<AgentFigures>,
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<String>,
     /// The objective that cut it short.
@@ -236,12 +239,12 @@ impl Watching<'_, '_> {
         seen.neighbours.look(now_us, false);
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
-        let Ended { end, broke } = drivers.end()?;
+        let Ended { end, broke, agents } = drivers.end()?;
         let Seen { system_ended, unreachable, enough, mut silence, undisturbed, neighbours, .. } = seen;
         if let Some(at_us) = end.stopped_us {
             silence.stopped(at_us);
         }
-        Ok(Load { end, broke, system_ended, unreachable, enough, silence, undisturbed, neighbours })
+        Ok(Load { end, broke, agents, system_ended, unreachable, enough, silence, undisturbed, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {

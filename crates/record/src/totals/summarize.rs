@@ -44,7 +44,11 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         measured_s,
         requests,
         errors: totals.all.errors_by_kind(),
-        statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+        statuses: totals
+            .statuses
+            .iter()
+            .map(|(status, count)| (crate::status_name(*status), *count))
+            .collect(),
         dropped: totals.all.dropped,
         failed: totals.all.failed(),
         sessions_begun: totals.sessions_in_window,
@@ -138,6 +142,7 @@ fn driver(totals: &Totals) -> Driver {
         steal_share: totals.steal_share(),
         limits: Vec::new(),
         busiest: Vec::new(),
+        agents: Vec::new(),
     }
 }
 

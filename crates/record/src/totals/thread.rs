@@ -2,7 +2,7 @@
 
 use crate::Counter;
 use crate::interval::{CoreWaits, ThreadInterval};
-use crate::summary::ratio;
+use crate::summary::{AgentFigures, ratio};
 
 /// What a driver thread came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,6 +19,18 @@ pub struct ThreadTotals {
     pub absent_us: u64,
     /// How long it did nothing but compute for sessions, microseconds.
     pub computing_us: u64,
+}
+
+impl AgentFigures {
+    /// Tells what the agent's threads came to, out of those of all agents.
+    pub fn tell(&mut self, threads: &[ThreadTotals]) {
+        let own = self.first_thread as usize..(self.first_thread + self.threads) as usize;
+        let own = threads.get(own.start..own.end.min(threads.len())).unwrap_or_default();
+        let most = |of: fn(&ThreadTotals) -> f64| own.iter().map(of).fold(0.0, f64::max);
+        self.busiest_thread_share = most(ThreadTotals::cpu_share);
+        self.wanted_share = most(ThreadTotals::wanted_share);
+        self.absent_s = most(|thread| thread.absent_us as f64 / 1e6);
+    }
 }
 
 impl ThreadTotals {
@@ -51,5 +63,30 @@ impl ThreadTotals {
     /// little.
     pub(super) fn wanted_share(&self) -> f64 {
         ratio((self.cpu_us + self.core_waits.waited_us) as f64, self.length_us as f64).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_told_of_by_its_own_threads() {
+        let thread = |cpu_us, waited_us| ThreadTotals {
+            length_us: 1_000_000,
+            cpu_us,
+            core_waits: CoreWaits { waited_us, sleeps: 1 },
+            absent_us: waited_us,
+            ..ThreadTotals::default()
+        };
+        let threads = [thread(900_000, 0), thread(100_000, 50_000), thread(200_000, 0)];
+        let told = |first_thread, threads_of| {
+            let mut agent = AgentFigures { first_thread, threads: threads_of, ..AgentFigures::default() };
+            agent.tell(&threads);
+            (agent.busiest_thread_share, agent.wanted_share, agent.absent_s)
+        };
+        assert_eq!(told(0, 1), (0.9, 0.9, 0.0));
+        assert_eq!(told(1, 2), (0.2, 0.2, 0.05));
+        assert_eq!(told(7, 2), (0.0, 0.0, 0.0), "it never told anything");
     }
 }

@@ -1,7 +1,7 @@
 //! The driver's look at itself: its threads, how late requests left, what the machine kept from it.
 
 use tidemark_record::manifest::Manifest;
-use tidemark_record::summary::{Driver, LagClass};
+use tidemark_record::summary::{AgentFigures, Driver, LagClass};
 
 use super::run::pinned;
 use super::{Block, Level};
@@ -44,7 +44,23 @@ pub(super) fn driver(manifest: &Manifest) -> Vec<Block> {
     blocks.push(Block::line("sent late", &[&format!("median {p50}, p99 {p99}, longest {max}"), &late]));
     let spread = decades(&driver.lag_histogram).into_iter().map(|of| (Level::Plain, of));
     blocks.push(Block::Line(String::new(), spread.collect()));
+    blocks.extend(driver.agents.iter().map(agent));
     blocks
+}
+
+/// An agent of a fleet.
+fn agent(agent: &AgentFigures) -> Block {
+    let last = (agent.first_thread + agent.threads).saturating_sub(1);
+    let threads = match agent.threads {
+        1 => format!("thread {last}"),
+        _ => format!("threads {} to {last}", agent.first_thread),
+    };
+    let busiest = format!("busiest on a CPU for {} of the time", percent(agent.busiest_thread_share));
+    let ms = |us: f64| format!("{:.3} ms", us / 1_000.0);
+    let clock =
+        format!("clock {} ahead ± {}", ms(agent.clock_offset_us as f64), ms(agent.clock_bound_us as f64));
+    let lost = agent.lost.as_ref().map_or_else(String::new, |reason| format!("lost: {reason}"));
+    Block::line(&format!("agent {}", agent.agent), &[&threads, &busiest, &clock, &lost])
 }
 
 /// The same in a line, for where nothing is wrong.
@@ -127,6 +143,36 @@ mod tests {
             [class(2, 5, 90), class(5, 10, 3), class(10, 20, 4), class(50, 100, 2), class(1_000, 2_000, 1)];
         assert_eq!(decades(&classes), ["under 10µs: 93.0%", "10µs to 100µs: 6.00%", "1ms to 10ms: 1.00%"]);
         assert!(decades(&[]).is_empty());
+    }
+
+    #[test]
+    fn each_agent_of_a_fleet_is_a_line() {
+        let (_dir, mut run) = crate::test_run::airline();
+        let of = |agent: &str, threads, lost: Option<&str>| AgentFigures {
+            agent: agent.into(),
+            first_thread: 2,
+            threads,
+            busiest_thread_share: 0.5,
+            clock_offset_us: -1_500,
+            clock_bound_us: 80,
+            lost: lost.map(str::to_owned),
+            ..AgentFigures::default()
+        };
+        run.manifest.summary.driver.agents = vec![of("eu-1", 1, None), of("eu-2", 3, Some("it is gone"))];
+        let text = crate::text::render(
+            &driver(&run.manifest),
+            crate::text::Style { width: 200, colour: false, ascii: false },
+        );
+        assert!(
+            text.contains("eu-1") && text.contains("thread 2 · busiest on a CPU for 50.0% of the time"),
+            "{text}"
+        );
+        assert!(
+            text.contains("threads 2 to 4")
+                && text.contains("clock -1.500 ms ahead ± 0.080 ms")
+                && text.contains("lost: it is gone"),
+            "{text}"
+        );
     }
 
     #[test]

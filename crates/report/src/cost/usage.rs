@@ -135,6 +135,35 @@ impl Usage {
         }
     }
 
+    /// What a planned system uses in an hour at a rate; of each tier the instances, and the CPU-seconds of a request.
+    pub(crate) fn planned(scenario: &str, per_s: f64, tiers: &[(&Tier, u64, f64)]) -> Usage {
+        const HOUR_S: f64 = 3_600.0;
+        let tier = |(of, instances, cpu_s): &(&Tier, u64, f64)| {
+            let node = Node {
+                name: of.name.clone(),
+                cpu_s: cpu_s * per_s * HOUR_S,
+                cores_max: cpu_s * per_s,
+                rss_bytes_max: of.rss_bytes_max(),
+            };
+            Tier {
+                instances: *instances,
+                cpu_s: node.cpu_s,
+                nodes: vec![node],
+                not_seen: None,
+                runs: 1,
+                ..(*of).clone()
+            }
+        };
+        Usage {
+            scenario: scenario.to_owned(),
+            good: (per_s * HOUR_S).round() as u64,
+            measured_s: HOUR_S,
+            runs: 1,
+            tiers: tiers.iter().map(tier).collect(),
+            ..Usage::default()
+        }
+    }
+
     /// Adds another run of the same.
     pub(crate) fn add(&mut self, other: Usage) {
         self.good += other.good;

@@ -84,6 +84,10 @@ fn ready(said: &language::Ready<'_>, sink: &Sink<'_>) -> Option<Ready> {
         }
         return Some(Ready::Prints(text.clone()));
     }
+    if let Some(service) = &said.grpc.value {
+        said.status.refuse(sink, "a status belongs to the answer of a `path`");
+        return Some(Ready::Serves(service.clone()));
+    }
     let path = said.path.value.clone()?;
     check_path(&said.path, sink);
     Some(Ready::Answers { path, status: said.status.value.unwrap_or(READY_STATUS) })

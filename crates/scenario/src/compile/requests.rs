@@ -7,8 +7,8 @@ use super::Session;
 use super::targets::Aim;
 use crate::language::Defaults;
 use crate::plan::{
-    CodePlan, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestKind,
-    RequestPlan, SYSTEM_TARGET,
+    CodePlan, GrpcStep, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op,
+    RequestKind, RequestPlan, SYSTEM_TARGET,
 };
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -80,6 +80,11 @@ impl Requests {
         let is_there = |plan: &RequestPlan| usize::from(plan.target) == target && is_one(&plan.ask);
         let at = self.plans.iter().position(is_there)?;
         self.places.get(at).copied()
+    }
+
+    /// All requests, and where each stands.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (&RequestPlan, Position)> {
+        self.plans.iter().zip(self.places.iter().copied())
     }
 
     /// Where the first request stands that is such a one, wherever it goes.
@@ -276,7 +281,10 @@ impl Session<'_, '_> {
             },
             (None, None) => Aim::Open,
         };
-        if matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)) && !ask.is_within_binding()
+        if matches!(
+            ask,
+            RequestKind::WebSocket(_) | RequestKind::EventStream(_) | RequestKind::Grpc(GrpcStep::Open(_))
+        ) && !ask.is_within_binding()
         {
             self.bound_at = aim.clone();
         }

@@ -93,7 +93,7 @@ pub(super) fn session(
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let words = |error: std::io::Error| error.to_string();
-    let file = File::open(path).map_err(words)?;
+    let file = File::open(crate::outside::path_of(path)).map_err(words)?;
     if !file.metadata().map_err(words)?.is_file() {
         return Err("it is not a file".into());
     }

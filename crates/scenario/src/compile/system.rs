@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::grammar::kinds::Text;
+use crate::grammar::kinds::{Or, Text};
 use crate::grammar::record::At;
 use crate::language;
 use crate::plan::{HttpVersion, READY_STATUS, Ready, System, SystemOrigin, TlsSettings, check_proxy};
+use crate::protobuf::Types;
 use crate::reader::{Reader, WrongSetting};
 use crate::secrets::without_password;
 use crate::sink::Sink;
@@ -107,17 +108,19 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
     }
     system.resolve = said.resolve.value.unwrap_or_default();
     if let Some(tls) = &said.tls.value {
-        let schemes = ["https:", "wss:", "rediss:", "rediss-cluster:", "memcacheds:"];
+        let schemes = ["https:", "wss:", "grpcs:", "rediss:", "rediss-cluster:", "memcacheds:"];
         let is_secure = |url: &str| schemes.iter().any(|scheme| url.starts_with(scheme));
         if !matches!(&system.origin, SystemOrigin::Url(url) if is_secure(url)) {
-            let message =
-                "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only";
+            let message = "TLS is spoken to a `url` that begins with https://, wss://, grpcs://, rediss:// or memcacheds:// only";
             said.tls.error(sink, message);
         }
         system.tls = self::tls(tls, base, sink);
     }
     system.rpc = said.rpc.given()?.cloned();
     check_path(&said.rpc, sink);
+    system.types = types(said, &system.origin, base, sink);
+    let is_command = matches!(system.origin, SystemOrigin::Command(_));
+    system.is_grpc = is_command && (system.types.is_some() || matches!(system.ready, Ready::Serves(_)));
     system.http = said.http.value.unwrap_or_default();
     if !is_url && system.http != HttpVersion::One {
         let message = "a system that is started is driven over HTTP/1.1; another version belongs to a url";
@@ -161,6 +164,33 @@ fn check_has_settings(said: &language::System<'_>, origin: &SystemOrigin, sink: 
         SystemOrigin::Shipped(_) | SystemOrigin::Unknown => return,
     };
     said.settings.refuse(sink, message);
+}
+
+/// The message types of gRPC, where somebody says where they are.
+fn types(said: &language::System<'_>, origin: &SystemOrigin, base: &Path, sink: &Sink<'_>) -> Option<Types> {
+    let is_grpc =
+        matches!(origin, SystemOrigin::Url(url) if url.starts_with("grpc:") || url.starts_with("grpcs:"));
+    if !is_grpc && !matches!(origin, SystemOrigin::Unknown | SystemOrigin::Command(_)) {
+        let message =
+            "message types belong to a `url` that begins with grpc:// or grpcs://, or to a `command`";
+        said.protos.refuse(sink, message);
+        said.includes.refuse(sink, message);
+        said.descriptors.refuse(sink, message);
+        return None;
+    }
+    let files = |said: &Option<Or<String, Vec<String>>>| match said {
+        None => Vec::new(),
+        Some(Or::First(file)) => vec![base.join(file)],
+        Some(Or::Second(files)) => files.iter().map(|file| base.join(file)).collect(),
+    };
+    let (protos, includes) = (files(&said.protos.value), files(&said.includes.value));
+    if protos.is_empty() {
+        said.includes.refuse(sink, "these are folders of `protos`, of which there are none");
+        let read = Types::of_descriptors(&base.join(said.descriptors.value.as_ref()?));
+        return read.map_err(|reason| said.descriptors.error(sink, reason)).ok();
+    }
+    said.descriptors.refuse(sink, "`protos` say the same; leave one of the two out");
+    Types::of_protos(&protos, &includes).map_err(|reason| said.protos.error(sink, reason)).ok()
 }
 
 fn tls(said: &language::Tls<'_>, base: &Path, sink: &Sink<'_>) -> TlsSettings {

@@ -67,7 +67,7 @@ fn origin(url: &str) -> Option<(bool, String, Option<u16>, String)> {
 
 /// What a URL, or the store that one stands for, is spoken with.
 pub(super) fn scheme<'r>(root: &'r Node, system: &'r System) -> Option<&'r str> {
-    let SystemOrigin::Url(url) = &system.origin else { return None };
+    let SystemOrigin::Url(url) = &system.origin else { return system.is_grpc.then_some("grpc") };
     match store_facts(url).next() {
         Some(fact) => store::scheme(root.get("stores"), fact.store),
         None => url.split_once("://").map(|(scheme, _)| scheme),
@@ -78,7 +78,7 @@ pub(super) fn scheme<'r>(root: &'r Node, system: &'r System) -> Option<&'r str> 
 pub(super) fn speaks_http(root: &Node, system: &System) -> bool {
     match &system.origin {
         SystemOrigin::Url(_) => scheme(root, system).is_some_and(|scheme| spoken_at(scheme).is_none()),
-        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) | SystemOrigin::Unknown => true,
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) | SystemOrigin::Unknown => !system.is_grpc,
     }
 }
 
@@ -150,6 +150,7 @@ fn open(
     };
     let taking: Vec<(usize, &Target)> = targets.iter().enumerate().filter(takes).collect();
     let system_takes = match (&system.origin, wanted) {
+        (SystemOrigin::Command(_), _) if system.is_grpc => is_same(spoken_at("grpc"), wanted),
         (SystemOrigin::Url(_), _) => {
             scheme(root, system).is_none_or(|scheme| is_same(spoken_at(scheme), wanted))
         }

@@ -195,7 +195,7 @@ impl<'e> Machine<'e> {
                 Got::Int(scrambled(ranks.pick(|| self.random.u64(..)), n))
             }
             Node::Rhythm { counter, share_ppb } => {
-                Got::Bool(fires(u128::from(self.shared.count(*counter)), u128::from(*share_ppb)))
+                Got::Bool(fires(u128::from(self.shared.turn(*counter)), u128::from(*share_ppb)))
             }
             Node::Chance { share_ppb } => Got::Bool(self.random.u64(..PPB) < *share_ppb),
             Node::Exponential { mean } => Got::Real(-mean * (1.0 - self.random.f64()).ln()),

@@ -1,6 +1,6 @@
 //! What is driven.
 
-use crate::grammar::kinds::{Bool, Status, Template, Text, Time, Whole, nodes};
+use crate::grammar::kinds::{Bool, Either, List, Status, Template, Text, Time, Whole, nodes};
 use crate::grammar::record::{Kind, record};
 use crate::grammar::{Keys, Rule, Scalar, Shape};
 use crate::plan::{Balancer, Durability, HttpVersion, Resolve};
@@ -14,6 +14,11 @@ const PROXY: &str = "The HTTP proxy that requests to a `url` go through: `http:/
      environment says (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY). None by default.";
 const HTTP: &str =
     "Version of HTTP at a `url`: `1.1` (default), `2`, or `auto`: over TLS what the server prefers.";
+const PROTOS: &str = "Of `grpc://`, and of a `command` that serves gRPC: a `.proto` file with its services, relative to the scenario, or several; else its \
+     reflection tells its types.";
+const INCLUDES: &str =
+    "Of `grpc://`: folders that `protos` import from; by default those in which these are.";
+const DESCRIPTORS: &str = "Of `grpc://`: a file with a descriptor set, in place of `protos`.";
 const RPC: &str = "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.";
 
 nodes! {
@@ -36,6 +41,9 @@ nodes! {
     pub(crate) ItsSettings = Shape::Map(Keys::Text("settings of the system"), &Shape::Scalar(Scalar::Text));
 }
 
+/// One file, or several.
+pub(crate) type Files = Either<Text, List<Text>>;
+
 record! {
     /// What is driven: a shipped system by name, a command, or a URL.
     pub(crate) struct System("system", "a system", Rule::OneOf(&["serve", "command", "url", "store", "service"])) {
@@ -54,7 +62,7 @@ record! {
         after: Hooks = "Of `command`: commands that are run to their end once it was stopped, in order.",
         url: Text =
             "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the \
-             same. `redis://`, `memcached://`, `postgres://`, `cql://`, `aerospike://`: by that protocol.",
+             same. `grpc://`, `redis://`, `memcached://`, `postgres://`, `cql://`, `aerospike://`: by that protocol.",
         store: Template =
             "Name of a store under `stores`, which is then driven itself: one that speaks Redis' protocol, a \
              memcached, a PostgreSQL, or a Cassandra.",
@@ -72,15 +80,21 @@ record! {
         tls: Tls<'n> = "Options of TLS for an `https` URL.",
         http: HttpVersion = HTTP,
         rpc: Text = RPC,
+        protos: Files = PROTOS,
+        includes: Files = INCLUDES,
+        descriptors: Text = DESCRIPTORS,
     }
 }
 
 record! {
     /// What says that a command is ready: an answer, or a line of its output.
-    pub(crate) struct Ready("ready", "what says that a system is ready", Rule::OneOf(&["path", "log"])) {
+    pub(crate) struct Ready("ready", "what says that a system is ready", Rule::OneOf(&["path", "log", "grpc"])) {
         path: Text = "The path that answers with `status` once it is.",
         status: Status = "Status of that answer; 200 by default.",
         log: Text = "What a line of its output has in it once it is.",
+        grpc: Text =
+            "The service that its health check (grpc.health.v1) says SERVING of, once it is; \"\" for all of it. Calls of gRPC go to \
+             such a command.",
     }
 }
 
@@ -104,6 +118,9 @@ record! {
         "tls": Tls::SHAPE => "Options of TLS for an `https` URL.",
         "http": HttpVersion::SHAPE => HTTP,
         "rpc": Shape::Scalar(Scalar::Text) => RPC,
+        "protos": Files::SHAPE => PROTOS,
+        "includes": Files::SHAPE => INCLUDES,
+        "descriptors": Shape::Scalar(Scalar::Text) => DESCRIPTORS,
     }
 }
 

@@ -4,6 +4,7 @@ use tidemark_wire::http1::cookie;
 use tidemark_wire::websocket;
 
 use super::aerospike::AerospikeRequest;
+use super::grpc::GrpcStep;
 use super::memcached::MemcachedCommand;
 use super::statement::Statement;
 use super::upload::UploadPiece;
@@ -16,6 +17,8 @@ pub enum RequestKind {
     Http(HttpRequest),
     /// A remote call.
     Call(Call),
+    /// A step of gRPC.
+    Grpc(GrpcStep),
     /// A step over the session's WebSocket.
     WebSocket(WebSocketStep),
     /// A step with the session's event stream.
@@ -53,7 +56,9 @@ impl RequestKind {
         use EventStreamStep::{CloseByServer, Expect};
         matches!(
             self,
-            RequestKind::WebSocket(WebSocketStep::Expect) | RequestKind::EventStream(Expect | CloseByServer)
+            RequestKind::WebSocket(WebSocketStep::Expect)
+                | RequestKind::EventStream(Expect | CloseByServer)
+                | RequestKind::Grpc(GrpcStep::Expect)
         )
     }
 
@@ -62,6 +67,7 @@ impl RequestKind {
         match self {
             RequestKind::WebSocket(step) => !matches!(step, WebSocketStep::Connect { .. }),
             RequestKind::EventStream(step) => !matches!(step, EventStreamStep::Connect(_)),
+            RequestKind::Grpc(step) => step.call().is_none(),
             _ => false,
         }
     }

@@ -50,6 +50,8 @@ pub enum Ready {
         /// With a status from the first to the last of these.
         status: (u16, u16),
     },
+    /// Once its health check of gRPC says that this service serves.
+    Serves(String),
     /// Once its output has a line with this in it.
     Prints(String),
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::grammar::kinds::words;
 
 /// Bounds of the driver.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
     /// Connections at once, over all threads. A session holds one from its first request to its end.
     /// In a closed model at least as many as the highest number of users needs.
@@ -81,7 +83,7 @@ pub const SESSIONS_MAX: usize = 10_000_000;
 
 words! {
     /// Which of the free connections a session takes.
-    #[derive(Default)]
+    #[derive(Default, Serialize, Deserialize)]
     pub enum Choose {
         /// The one that was taken least recently: all are used alike. Where their number is named, arrivals find all of them
         /// made.
@@ -96,7 +98,7 @@ words! {
 }
 
 /// The most sessions in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLimit {
     /// How many, at least one for each driving thread.
     pub most: usize,
@@ -106,6 +108,7 @@ pub struct SessionLimit {
 
 words! {
     /// What an arrival does at the limit of sessions in flight.
+    #[derive(Serialize, Deserialize)]
     pub enum AtLimit {
         /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
         Wait = "wait",

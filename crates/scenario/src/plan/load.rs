@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::grammar::kinds::words;
 
 /// Most phases of a load: each has its own figures.
 pub const PHASES_MAX: usize = 200;
 
 /// How sessions come.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Load {
     /// Open or closed.
     pub model: LoadModel,
@@ -21,7 +23,7 @@ pub struct Load {
 }
 
 /// The load of one kind of session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KindLoad {
     /// Index of the kind.
     pub kind: usize,
@@ -78,7 +80,7 @@ impl Stream<'_> {
 }
 
 /// Who decides when a session begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum LoadModel {
     /// A fixed number of users; each begins its next session when its last has ended.
     Closed,
@@ -100,6 +102,7 @@ impl LoadModel {
 
 words! {
     /// The time between arrivals.
+    #[derive(Serialize, Deserialize)]
     pub enum Spacing {
         /// Always the same.
         Constant = "constant",
@@ -109,7 +112,7 @@ words! {
 }
 
 /// The time between two sessions of a user.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pause {
     /// Always the same.
     Fixed(Duration),
@@ -120,7 +123,7 @@ pub enum Pause {
 }
 
 /// A stretch of the load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Phase {
     /// Its name, which no other phase of the load has: `warm-up`, `ramp`, `hold`, the author's, or made from its level.
     pub name: String,
@@ -137,7 +140,7 @@ pub struct Phase {
 }
 
 /// What the level does within a phase.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Curve {
     /// It changes evenly from `from` to `to`.
     Line,
@@ -160,11 +163,24 @@ pub enum Curve {
         length: Duration,
     },
     /// It follows given levels; `from` is the first and `to` the last.
-    Series(Arc<Series>),
+    Series(#[serde(with = "in_arc")] Arc<Series>),
+}
+
+/// A shared value as the value.
+mod in_arc {
+    use super::{Arc, Deserialize, Serialize, Series};
+
+    pub fn serialize<S: serde::Serializer>(series: &Arc<Series>, to: S) -> Result<S::Ok, S::Error> {
+        series.as_ref().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Arc<Series>, D::Error> {
+        Series::deserialize(from).map(Arc::new)
+    }
 }
 
 /// Levels at moments, counted from the begin of their phase.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
     /// Seconds and level; the first at 0, the seconds ascending. Never empty.
     pub points: Vec<(f64, f64)>,

@@ -8,6 +8,7 @@ use super::launch::{Launch, Ready};
 #[cfg(doc)]
 use super::{PROXY_OF_ENVIRONMENT, RPC_PATH};
 use crate::grammar::kinds::words;
+use crate::protobuf::Types;
 
 /// Something that runs already, to which requests go beside the system.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +55,10 @@ pub struct System {
     pub http: HttpVersion,
     /// Where remote calls are taken; [`RPC_PATH`] where a scenario does not say.
     pub rpc: Option<String>,
+    /// Whether a command serves gRPC.
+    pub is_grpc: bool,
+    /// The message types of its gRPC, where the scenario says; else its reflection tells them.
+    pub types: Option<Types>,
 }
 
 /// The instances of a part of the system.

@@ -74,7 +74,10 @@ fn harmless(node: &Node, is_test: bool, found: &mut HashSet<usize>) {
                 // beside what is looked for in answers stands no value of a secret
                 let is_test = is_test || ["check", "extract", "until"].contains(&name);
                 // the names in these are the author's own
-                if is_test || !["json", "form", "args", "headers", "settings", "query"].contains(&name) {
+                if is_test
+                    || !["json", "form", "args", "headers", "metadata", "message", "settings", "query"]
+                        .contains(&name)
+                {
                     harmless(value, is_test, found);
                 }
             }

@@ -278,7 +278,7 @@ fn is_auth((kind, _): &(Node, Node)) -> bool {
 
 fn of_key(name: &str) -> Names<'static> {
     match name {
-        "headers" => Names::Headers,
+        "headers" | "metadata" => Names::Headers,
         "env" => Names::Variables,
         "check" | "extract" | "until" => Names::Tests,
         // those of the scenario, and those that a comparison sets

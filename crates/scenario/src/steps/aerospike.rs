@@ -24,6 +24,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Aerospike",
     requests: "requests to Aerospike",
     step: "aerospike: […]",
+    has_streams: false,
 };
 
 /// Most bins of a request.

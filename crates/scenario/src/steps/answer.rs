@@ -186,6 +186,13 @@ impl Session<'_, '_> {
             let lower = name.text().unwrap_or_default().to_ascii_lowercase();
             checks.extend(self.test(test).map(|test| Check::Header(lower, test)));
         }
+        checks.extend(self.checks_of_body(node));
+        checks
+    }
+
+    /// Those that look at the body and at variables.
+    pub(super) fn checks_of_body(&mut self, node: &Node) -> Vec<Check> {
+        let mut checks = Vec::new();
         if let Some(body) = node.get("body") {
             checks.extend(self.test(body).map(Check::Body));
         }

@@ -16,6 +16,8 @@ pub(crate) struct Spoken {
     pub(crate) requests: &'static str,
     /// Its step: `memcached: […]`.
     pub(super) step: &'static str,
+    /// Whether connections carry streams, as those of HTTP/2 do.
+    pub(super) has_streams: bool,
 }
 
 /// Reports what does not fit together: requests and another server, another step and this server. Whether it is one of the
@@ -31,13 +33,16 @@ pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
         },
         // the command line may name it
         SystemOrigin::Unknown => first.is_some(),
-        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => false,
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) => {
+            whole.scheme().is_some_and(|scheme| spoken.schemes.contains(&scheme))
+        }
     };
-    let Spoken { server, requests: what, .. } = spoken;
+    let Spoken { server, requests: what, has_streams, .. } = *spoken;
     if let Some(position) = first.filter(|_| !is_such) {
         let schemes: Vec<String> = spoken.schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+        let other = if has_streams { "`command` with `ready: {grpc: SERVICE}`" } else { "`store`" };
         let message = format!(
-            "{what} go to a system with a url that begins with {}, or to a `store`; beside another system, to one of `targets`",
+            "{what} go to a system with a url that begins with {}, or to a {other}; beside another system, to one of `targets`",
             schemes.join(" or ")
         );
         reader.sink.error_at(position, message);
@@ -53,15 +58,19 @@ pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
         reader.sink.error_at(position, message);
     }
     let (Parts { defaults, limits, system }, sink) = (whole.parts, reader.sink);
-    system.http.refuse(sink, format!("{server} speaks no HTTP"));
+    let of_http = if has_streams { "is always spoken with by HTTP/2" } else { "speaks no HTTP" };
+    system.http.refuse(sink, format!("{server} {of_http}"));
     system.rpc.refuse(sink, format!("{server} takes no remote calls"));
     system.health.refuse(sink, format!("{server} has no path; it is asked by its own protocol"));
     // beside other targets these may be about them
     if is_alone {
         defaults.headers.refuse(sink, format!("{what} have no headers"));
-        let message = "`limits: pipeline` says how many requests a connection carries at once";
-        limits.streams.refuse(sink, message);
-        if limits.keep_alive.value == Some(false) {
+        let message = "says how many requests a connection carries at once";
+        match has_streams {
+            true => limits.pipeline.refuse(sink, format!("`limits: streams` {message}")),
+            false => limits.streams.refuse(sink, format!("`limits: pipeline` {message}")),
+        }
+        if !has_streams && limits.keep_alive.value == Some(false) {
             limits.keep_alive.refuse(sink, format!("connections to {server} stay open"));
         }
     }

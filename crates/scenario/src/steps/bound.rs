@@ -1,7 +1,7 @@
 //! Whether a session's connection is a WebSocket or an event stream where a step stands, which needs one, or cannot have
 //! one.
 
-use crate::plan::{EventStreamStep, Op, RequestKind, RequestPlan, WebSocketStep};
+use crate::plan::{EventStreamStep, GrpcStep, Op, RequestKind, RequestPlan, WebSocketStep};
 use crate::sink::Sink;
 use crate::yaml::Position;
 
@@ -26,6 +26,7 @@ struct Binding {
 }
 
 static WEB_SOCKET: Binding = Binding { one: "a WebSocket", begin: "ws connect", end: "ws close" };
+static GRPC_STREAM: Binding = Binding { one: "an open stream", begin: "grpc open", end: "grpc close" };
 static EVENT_STREAM: Binding = Binding { one: "an event stream", begin: "sse connect", end: "sse close" };
 
 /// Reports steps that cannot be right on any way that leads to them: a message without a WebSocket, a request or
@@ -87,6 +88,16 @@ fn use_of(op: &Op, requests: &[RequestPlan], target: u16) -> Option<(Use, &'stat
                 _ => Use::Within,
             };
             (what, &WEB_SOCKET)
+        }
+        RequestKind::Grpc(step) => {
+            let what = match step {
+                // it goes over a stream of its own
+                GrpcStep::Call { .. } => return None,
+                GrpcStep::Open(_) => Use::Begin,
+                GrpcStep::Send { .. } | GrpcStep::Expect => Use::Within,
+                GrpcStep::Close => Use::End,
+            };
+            (what, &GRPC_STREAM)
         }
         RequestKind::EventStream(step) => {
             let what = match step {

@@ -18,6 +18,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Cassandra",
     requests: "statements of CQL",
     step: "cql: …",
+    has_streams: false,
 };
 
 step! {

@@ -22,6 +22,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "memcached",
     requests: "commands of memcached",
     step: "memcached: […]",
+    has_streams: false,
 };
 
 /// What stands behind a command's name.

@@ -26,6 +26,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "Redis",
     requests: "commands of Redis",
     step: "redis: […]",
+    has_streams: false,
 };
 
 /// How long replicas are waited for where nothing is said.

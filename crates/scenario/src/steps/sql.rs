@@ -18,6 +18,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     server: "PostgreSQL",
     requests: "statements of SQL",
     step: "sql: …",
+    has_streams: false,
 };
 
 /// Statements after which a connection is another one than it was, or whose replies are no rows.

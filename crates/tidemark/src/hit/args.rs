@@ -35,6 +35,7 @@ Examples:
   tidemark hit :8080/ -r 100:5k -d 1m
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
   tidemark hit :8080/login --expect 302
+  tidemark hit grpc://127.0.0.1:50051/shop.Cart/Add -b '{\"amount\": 1}'
   tidemark hit :8080/ --watch port=8080 --watch name=postgres
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
@@ -121,6 +122,15 @@ pub struct HitArguments {
     /// Append random text to the path: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
     #[arg(long, value_name = "PATTERN", help_heading = REQUEST)]
     pub random_path: Option<String>,
+    /// Of grpc://: a .proto file with the method (repeatable) [default: the server's reflection tells it]
+    #[arg(long, value_name = "FILE", conflicts_with = "protoset", help_heading = REQUEST)]
+    pub proto: Vec<PathBuf>,
+    /// Of grpc://: a folder that --proto imports from (repeatable) [default: that of the file]
+    #[arg(long, value_name = "DIR", requires = "proto", help_heading = REQUEST)]
+    pub import_path: Vec<PathBuf>,
+    /// Of grpc://: a file with a descriptor set
+    #[arg(long, value_name = "FILE", help_heading = REQUEST)]
+    pub protoset: Option<PathBuf>,
     /// A new connection for each request
     #[arg(long, help_heading = REQUEST)]
     pub disable_keepalive: bool,

@@ -20,6 +20,7 @@ use tidemark_scenario::{plan, source};
 use url::Url;
 
 use super::args::HitArguments;
+use super::grpc;
 use super::pattern;
 use super::redis;
 use crate::failure::Failure;
@@ -52,7 +53,17 @@ pub fn scenario(arguments: &HitArguments) -> Result<(Scenario, u64), Failure> {
         }
         let steps = Steps { steps: vec![redis::step(arguments)?], ..Steps::default() };
         let name = url.rsplit(['@', '/']).next().unwrap_or(url);
-        return Ok((whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments))?, 1));
+        return Ok((whole(arguments, name, store_system(arguments, url)?, steps, limits(arguments))?, 1));
+    }
+    if let Some(url) = arguments.url.as_deref().filter(|url| grpc::is_grpc(url)) {
+        if arguments.script.is_some() {
+            return Err(Failure::usage("a script speaks HTTP; leave -s out"));
+        }
+        let (server, method) = grpc::split(url)?;
+        let steps = Steps { steps: vec![grpc::step(arguments, &method)?], ..Steps::default() };
+        let system = System { other: grpc::types(arguments)?, ..store_system(arguments, server)? };
+        let name = server.rsplit('/').next().unwrap_or(server);
+        return Ok((whole(arguments, name, system, steps, limits(arguments))?, 1));
     }
     let Asked { mut targets, reach, connect_timeout, no_keepalive } = Asked::of(arguments)?;
     let mut connect_to = reach.place();
@@ -458,8 +469,8 @@ fn system(
     })
 }
 
-/// A server of Redis' protocol, which its URL says most about.
-fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
+/// A server of Redis' protocol or of gRPC, which its URL says most about.
+fn store_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
     if arguments.reach.proxy.is_some() {
         return Err(Failure::usage("--proxy is for http:// and https:// only"));
     }

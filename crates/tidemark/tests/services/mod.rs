@@ -1,4 +1,4 @@
-//! Against real services of other people's making (`tests/services`): httpbin, FastAPI, Express, better-sse, nginx.
+//! Against real services of other people's making (`tests/services`): httpbin, FastAPI, Express, better-sse, grpc-python, nginx.
 //!
 //! Each is started once for all tests of this program, at the first that needs it, and ends with the program, however that
 //! ends: it goes when its standard input does. Where one is not installed, the tests that need it fail and say so.
@@ -8,6 +8,7 @@ mod client;
 mod debugging;
 mod events;
 mod first;
+mod grpc;
 mod nginx;
 mod own;
 mod quick;
@@ -48,6 +49,7 @@ static HTTPBIN: OnceLock<Service> = OnceLock::new();
 static SHOP: OnceLock<Service> = OnceLock::new();
 static ACCOUNT: OnceLock<Service> = OnceLock::new();
 static EVENTS: OnceLock<Service> = OnceLock::new();
+static CART: OnceLock<Service> = OnceLock::new();
 static NGINX: OnceLock<Service> = OnceLock::new();
 
 fn httpbin() -> &'static Service {
@@ -67,6 +69,11 @@ fn account() -> &'static Service {
 /// better-sse: `events.js`.
 fn events() -> &'static Service {
     EVENTS.get_or_init(|| Service::start("events"))
+}
+
+/// grpc-python: `cart.py`.
+fn cart() -> &'static Service {
+    CART.get_or_init(|| Service::start("cart"))
 }
 
 fn nginx() -> &'static Service {
@@ -141,11 +148,18 @@ impl Service {
     }
 }
 
-/// A text with addresses in the place of `{httpbin}`, `{shop}`, `{account}`, `{events}`, `{nginx}`, `{secure}` and
+/// The types of the cart.
+const CART_PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/services/cart.proto");
+
+/// A text with addresses in the place of `{httpbin}`, `{shop}`, `{account}`, `{events}`, `{nginx}`, `{secure}`, `{cart}` and
 /// `{members}`, and nginx' files in that of `{certificate}` and `{folder}`; only what it names is started.
 fn filled(text: &str) -> String {
     type Place = (&'static str, fn() -> &'static str);
-    let address: [Place; 9] = [
+    let address: [Place; 13] = [
+        ("{cart}", || cart().url.trim_start_matches("http://")),
+        ("{secure cart}", || cart().secure.trim_start_matches("https://")),
+        ("{cart's certificate}", || cart().certificate.to_str().unwrap()),
+        ("{cart.proto}", || CART_PROTO),
         ("{httpbin}", || &httpbin().url),
         ("{shop}", || &shop().url),
         ("{account}", || &account().url),

@@ -111,7 +111,7 @@ impl Labels {
         let mut last_good = None;
         for second in begin_us / SECOND_US..end_us.div_ceil(SECOND_US) {
             if self.each(labels).any(|of| of.answered.has(second)) {
-                if let Some(last) = last_good.filter(|last| last + 1 < second) {
+                if let Some(last) = last_good.filter(|last| *last + 1 < second) {
                     // the answer came in that second, and not at its begin
                     quiet.push(((last + 1) * SECOND_US, Some(second * SECOND_US + 1)));
                 }

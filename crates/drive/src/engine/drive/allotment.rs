@@ -60,16 +60,24 @@ impl Allotment {
 
 /// Shares connections out: as many as the plan allows to each target.
 pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allotment>, DriveError> {
-    let users = plan.load.most_users();
-    let wanted = plan.limits.connections.max(options.threads);
+    let all_users = plan.load.most_users();
+    let (_, all_threads) = options.place(0);
+    let all_wanted = plan.limits.connections.max(all_threads);
+    // of so many, those that are dealt out to a thread of this process, and to all of them
+    let dealt_to = |total, thread| {
+        let (number, all) = options.place(thread);
+        share(total, number, all)
+    };
+    let here = |total| (0..options.threads).map(|thread| dealt_to(total, thread)).sum::<usize>();
+    let (users, wanted, named) = (here(all_users), here(all_wanted), here(plan.limits.connections));
     let all = wanted.saturating_mul(options.targets.len());
     let allot_to = |(index, target): (usize, &Target)| {
         let shards = target.protocol.shards();
         let depth = target.protocol.depth(&plan.limits);
         // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
-        let carriers = users.div_ceil(depth);
+        let carriers = all_users.div_ceil(depth);
         let fits = carriers <= plan.limits.connections;
-        let carriers = carriers.min(plan.limits.connections);
+        let carriers = here(carriers.min(plan.limits.connections));
         let room = ConnectionLimit::make(wanted, all, &target.address);
         if carriers > room.connections {
             let ConnectionLimit { connections: room, bound, .. } = room;
@@ -78,9 +86,12 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
         let connections = wanted.min(room.connections.max(options.threads));
         let shares: Vec<usize> = (0..options.threads)
             .map(|thread| {
-                let share_of = |total| share(total, thread, options.threads);
+                let connections = match connections == wanted {
+                    true => dealt_to(all_wanted, thread),
+                    false => share(connections, thread, options.threads),
+                };
                 // Where several users share a connection, a thread has one for its last few, too.
-                share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 })
+                connections.max(if fits { dealt_to(all_users, thread).div_ceil(depth) } else { 0 })
             })
             .collect();
         let by_users: usize = shares.iter().sum();
@@ -88,7 +99,7 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
             shares.into_iter().map(|share| shards.map_or(share, |shards| shards.share(share))).collect();
         let allowed: usize = shares.iter().sum();
         let why = match shards {
-            Some(shards) if by_users <= plan.limits.connections => Raised::Servers(shards.active()),
+            Some(shards) if by_users <= named => Raised::Servers(shards.active()),
             _ => Raised::Users,
         };
         Ok(Allotment {
@@ -101,8 +112,8 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
             opens_websockets: options.open_websockets(),
             shares,
             sources: room.sources,
-            capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
-            raised_to: (allowed > plan.limits.connections).then_some((allowed, why)),
+            capped_to: (connections < named).then_some((connections, room.bound)),
+            raised_to: (allowed > named).then_some((allowed, why)),
             places: (!fits).then_some((users, allowed * depth)),
         })
     };

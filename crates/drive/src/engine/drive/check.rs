@@ -15,6 +15,10 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
     if !(1..=MOST_THREADS).contains(&options.threads) {
         return Err(DriveError::Threads(options.threads));
     }
+    let (end, all) = options.place(options.threads);
+    if end > all || all > MOST_THREADS {
+        return Err(DriveError::Threads(all.max(end)));
+    }
     let load = &plan.load;
     let own = load.kinds.iter().all(|one| one.kind < plan.sessions.len()) && !load.kinds.is_empty();
     if !own && !Weights::new(&plan.sessions).any() {
@@ -24,8 +28,8 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
         return Err(DriveError::Nothing("phase of load"));
     }
     load.phases.iter().chain(load.kinds.iter().flat_map(|kind| &kind.phases)).try_for_each(check_phase)?;
-    if let Some(limit) = plan.limits.in_flight.filter(|limit| limit.most < options.threads) {
-        return Err(DriveError::SessionLimit { limit: limit.most, threads: options.threads });
+    if let Some(limit) = plan.limits.in_flight.filter(|limit| limit.most < all) {
+        return Err(DriveError::SessionLimit { limit: limit.most, threads: all });
     }
     plan.sessions.iter().try_for_each(|kind| check_ops(plan, kind))?;
     if options.targets.is_empty() {

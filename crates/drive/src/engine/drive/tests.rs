@@ -84,6 +84,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     let target = Target { address: address.clone(), ..testing::target() };
     let options = DriveOptions {
         threads: 1,
+        share: None,
         cores: Vec::new(),
         seed: 1,
         ledger_seed: 1,

@@ -68,6 +68,11 @@ impl Reply {
         Ok(())
     }
 
+    /// The headers in front of the body and behind it; they are gone then.
+    pub fn take_headers(&mut self) -> (HeaderMap, HeaderMap) {
+        (std::mem::take(&mut self.headers), std::mem::take(&mut self.trailers))
+    }
+
     /// Path and query of the request.
     pub fn take_target(&mut self, target: &str) {
         self.asked.clear();

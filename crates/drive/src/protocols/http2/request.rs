@@ -19,7 +19,7 @@ const OF_CONNECTION: [&str; 6] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"];
 
 /// A request and its body.
-pub(super) type Message = (Request<()>, Bytes);
+pub(in crate::protocols) type Message = (Request<()>, Bytes);
 
 /// A part of a request.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl Prepared {
     }
 }
 
-fn begin(
+pub(in crate::protocols) fn begin(
     method: Method,
     scheme: &Scheme,
     authority: &Authority,
@@ -256,11 +256,11 @@ fn made<T: Clone>(
     }
 }
 
-fn path_and_query(text: &[u8]) -> Result<PathAndQuery, String> {
+pub(in crate::protocols) fn path_and_query(text: &[u8]) -> Result<PathAndQuery, String> {
     PathAndQuery::try_from(text).map_err(|_| unsendable("its path"))
 }
 
-fn header_value(text: &[u8]) -> Result<HeaderValue, String> {
+pub(in crate::protocols) fn header_value(text: &[u8]) -> Result<HeaderValue, String> {
     HeaderValue::from_bytes(text).map_err(|_| unsendable("the value of a header"))
 }
 
@@ -268,7 +268,7 @@ fn to_bytes(text: &[u8]) -> Result<Bytes, String> {
     Ok(Bytes::copy_from_slice(text))
 }
 
-fn unsendable(what: &str) -> String {
+pub(in crate::protocols) fn unsendable(what: &str) -> String {
     format!("the request cannot be sent: {what}")
 }
 

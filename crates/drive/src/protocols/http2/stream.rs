@@ -21,8 +21,10 @@ pub(super) struct Exchange {
     body: Option<RecvStream>,
     /// This side of the stream, while more may be sent.
     pub upload: Option<SendStream<Bytes>>,
-    /// Whether the stream was left open for messages, so that its answer is taken in parts.
+    /// Whether the stream was left open for messages.
     pub stays_open: bool,
+    /// Whether its answer is taken in parts.
+    in_parts: bool,
     /// Whether a part of the answer, or the rest of it, is waited for.
     pub is_awaited: bool,
     /// Whether something came that has not been shown.
@@ -60,6 +62,10 @@ pub(super) struct Stream {
     pub request: Option<Message>,
     /// Whether that leaves it open.
     pub stays_open: bool,
+    /// Whether its answer is taken in parts even if it does not.
+    pub in_parts: bool,
+    /// Why the server reset its last request, if it did.
+    pub reset: Option<u32>,
     /// What is said next on it, where it is open.
     pub piece: Option<Piece>,
     /// Its request under way.
@@ -102,8 +108,14 @@ impl From<Violation> for Unanswered {
 
 impl Exchange {
     /// Of a request that was begun.
-    pub fn new(head: ResponseFuture, upload: Option<SendStream<Bytes>>, receptions_before: u64) -> Self {
+    pub fn new(
+        head: ResponseFuture,
+        upload: Option<SendStream<Bytes>>,
+        in_parts: bool,
+        receptions_before: u64,
+    ) -> Self {
         Exchange {
+            in_parts,
             head: Some(head),
             body: None,
             stays_open: upload.is_some(),
@@ -125,7 +137,7 @@ impl Exchange {
         self.has_head() || self.has_interim
     }
 
-    /// Takes what has come of the answer, in parts where the stream was left open. The body, or each part of it, may have so many bytes.
+    /// Takes what has come of the answer, in parts where that is wanted. The body, or each part of it, may have so many bytes.
     pub fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -147,7 +159,7 @@ impl Exchange {
         let Some(body) = self.body.as_mut() else { return Poll::Ready(Ok(Came::Whole)) };
         loop {
             match body.poll_data(cx) {
-                Poll::Pending if self.stays_open && std::mem::take(&mut self.has_news) => {
+                Poll::Pending if self.in_parts && std::mem::take(&mut self.has_news) => {
                     return Poll::Ready(Ok(Came::Part));
                 }
                 Poll::Pending => return Poll::Pending,

@@ -1,5 +1,6 @@
 //! A failed check in words: what was looked at, what was expected, what was there.
 
+use tidemark_record::status_name;
 use tidemark_scenario::Template;
 use tidemark_scenario::Value;
 use tidemark_scenario::plan::{Check, JsonTest, SlotIndex, Source, TextTest};
@@ -107,14 +108,14 @@ fn values(slots: &[SlotIndex], variables: Variables<'_>) -> String {
 
 fn statuses(ranges: &[(u16, u16)]) -> String {
     let one = |(low, high): &(u16, u16)| {
-        if low == high { low.to_string() } else { format!("{low}-{high}") }
+        if low == high { status_name(*low) } else { format!("{low}-{high}") }
     };
     ranges.iter().map(one).collect::<Vec<_>>().join(" or ")
 }
 
 /// A status that is none of those that were expected.
 pub(super) fn status(name: &str, ranges: &[(u16, u16)], got: u16, body: &str) -> String {
-    format!("check {name}: expected {}, got {got}: {body}", statuses(ranges))
+    format!("check {name}: expected {}, got {}: {body}", statuses(ranges), status_name(got))
 }
 
 /// A check that does not hold; `scratch` is as the check left it.

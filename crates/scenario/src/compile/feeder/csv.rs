@@ -87,6 +87,7 @@ fn form(said: &Feeder<'_>, reader: &Reader<'_>) -> Option<Form> {
 }
 
 fn rows(path: &Path, form: &Form, room: u64) -> Result<(Vec<String>, Rows), String> {
+    let path = &crate::outside::path_of(path);
     if path.is_dir() {
         return Err("it is a folder; name a CSV file".into());
     }

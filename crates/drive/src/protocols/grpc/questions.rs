@@ -1,0 +1,176 @@
+//! What a server is asked before anything is measured: one message out, one message back, written and read by hand, as
+//! their types are part of the protocol.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, TE};
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Method as Verb};
+use tidemark_record::GrpcCode;
+use tidemark_wire::encoding::{Scratch, decode};
+use tidemark_wire::grpc::{Messages, status_text, write_message};
+
+use crate::protocols::http2::blocking::Caller;
+use crate::protocols::http2::request::{begin, path_and_query};
+use crate::session::answer::Answer;
+
+/// Most bytes of an answer.
+const MESSAGE_BYTES: usize = 64 << 20;
+/// The path of the health check.
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
+
+/// The bytes of an answer, or the status in place of it.
+pub(super) type Answered = Result<Vec<u8>, (GrpcCode, String)>;
+
+/// Asks a server of gRPC, over a connection that blocks, whether a service serves; in words why not.
+///
+/// # Errors
+/// If it does not answer as a server of gRPC.
+pub fn check_health(
+    stream: &mut (impl Read + Write),
+    authority: &str,
+    service: &str,
+) -> io::Result<Result<(), String>> {
+    const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+    let mut caller = Caller::begin(stream)?;
+    let answered = call(&mut caller, (authority, false), HEALTH, &text_field(1, service))?;
+    Ok(match answered {
+        // the only field of the answer
+        Ok(bytes) if bytes == [1 << 3, 1] => Ok(()),
+        Ok(bytes) => {
+            let status = bytes.get(1).and_then(|status| STATUSES.get(usize::from(*status)));
+            Err(format!("its health check says {}", status.unwrap_or(&STATUSES[0])))
+        }
+        Err((code, words)) => Err(format!("its health check says {}: {words}", code.name())),
+    })
+}
+
+pub(super) fn told(words: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, words.into())
+}
+
+/// A message of one text.
+pub(super) fn text_field(field: u8, text: &str) -> Vec<u8> {
+    let mut message = vec![field << 3 | 2];
+    push_varint(text.len() as u64, &mut message);
+    message.extend_from_slice(text.as_bytes());
+    message
+}
+
+/// Calls a method that answers with one message at least, of which the first counts.
+pub(super) fn call<S: Read + Write>(
+    caller: &mut Caller<'_, S>,
+    (authority, is_secured): (&str, bool),
+    path: &str,
+    message: &[u8],
+) -> io::Result<Answered> {
+    let mut body = Vec::new();
+    write_message(message, &mut body);
+    let authority = Authority::try_from(authority).map_err(|error| told(error.to_string()))?;
+    let scheme = if is_secured { Scheme::HTTPS } else { Scheme::HTTP };
+    let path = path_and_query(path.as_bytes()).map_err(told)?;
+    let mut request = begin(Verb::POST, &scheme, &authority, path).map_err(told)?;
+    request.headers_mut().append(TE, HeaderValue::from_static("trailers"));
+    request.headers_mut().append(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    let answer = caller.ask((request, Bytes::from(body)))?;
+    let header = |name: &str| answer.trailer(name).or_else(|| answer.header(name));
+    let Some(number) = header("grpc-status") else {
+        let status = answer.status();
+        return Err(told(format!("the server does not speak gRPC: it answers with status {status} of HTTP")));
+    };
+    let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+    let code = number.map_or(GrpcCode::Unknown, GrpcCode::from_number);
+    if code != GrpcCode::Ok {
+        let mut words = Vec::new();
+        status_text(header("grpc-message").unwrap_or_default(), &mut words);
+        return Ok(Err((code, String::from_utf8_lossy(&words).into_owned())));
+    }
+    let mut messages = Messages::new(MESSAGE_BYTES);
+    messages.push(answer.body());
+    let mut bytes = Vec::new();
+    if let Some(message) = messages.next().map_err(|error| told(error.to_string()))? {
+        let encoding = answer.header("grpc-encoding").filter(|_| message.is_compressed);
+        let read = decode(encoding, message.bytes, MESSAGE_BYTES, &mut bytes, &mut Scratch::default());
+        if !read.map_err(|error| told(error.to_string()))? {
+            bytes = message.bytes.to_vec();
+        }
+    }
+    Ok(Ok(bytes))
+}
+
+fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Each value of a field that has a length, in a message.
+pub(super) fn each(
+    message: &[u8],
+    wanted: u64,
+    mut tell: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let cut = || told("what the server answers is cut off");
+    let mut rest = message;
+    while !rest.is_empty() {
+        let (key, behind) = varint(rest).ok_or_else(cut)?;
+        let (length, behind) = match key & 7 {
+            0 => (0, varint(behind).ok_or_else(cut)?.1),
+            1 => (8, behind),
+            2 => varint(behind).ok_or_else(cut)?,
+            5 => (4, behind),
+            _ => return Err(cut()),
+        };
+        let (value, behind) = usize::try_from(length)
+            .ok()
+            .and_then(|length| behind.split_at_checked(length))
+            .ok_or_else(cut)?;
+        if key == wanted << 3 | 2 {
+            tell(value)?;
+        }
+        rest = behind;
+    }
+    Ok(())
+}
+
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for (index, byte) in bytes.iter().enumerate().take(10) {
+        number |= u64::from(byte & 0x7f).checked_shl(7 * index as u32)?;
+        if byte & 0x80 == 0 {
+            return Some((number, &bytes[index + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_and_what_is_cut_off_is_told() {
+        let mut message = vec![8, 0x96, 1, 0x22, 2, b'h', b'i', 0x0d, 1, 2, 3, 4];
+        push_varint(4 << 3 | 2, &mut message);
+        push_varint(300, &mut message);
+        message.extend_from_slice(&[b'x'; 300]);
+        let mut found = Vec::new();
+        each(&message, 4, |value| {
+            found.push(value.len());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, [2, 300]);
+        for length in 1..12 {
+            let cut = each(&message[..length], 4, |_| Ok(()));
+            assert_eq!(cut.is_err(), ![3, 7].contains(&length), "{length}");
+        }
+        assert!(
+            each(&[0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], 4, |_| Ok(())).is_err()
+        );
+        assert!(each(&[0xff; 20], 4, |_| Ok(())).is_err());
+    }
+}

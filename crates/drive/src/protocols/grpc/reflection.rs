@@ -1,0 +1,112 @@
+//! Types that a server tells of itself (`grpc.reflection.v1`, and `v1alpha` of older ones): services first, then the file of
+//! each, then what these import.
+
+use std::io::{self, Read, Write};
+
+use tidemark_record::GrpcCode;
+use tidemark_scenario::protobuf::{Reflected, Types};
+
+use super::questions::{Answered, call, each, text_field, told};
+use crate::protocols::http2::blocking::Caller;
+
+const SERVICES: [&str; 2] =
+    ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+/// Most services and files that are asked for.
+const QUESTIONS_MAX: usize = 10_000;
+
+// Fields of a question.
+const FILE_BY_NAME: u8 = 3;
+const FILE_WITH_SYMBOL: u8 = 4;
+const LIST_SERVICES: u8 = 7;
+// Fields of an answer.
+const FILES: u64 = 4;
+const LISTED: u64 = 6;
+const FAILED: u64 = 7;
+
+/// What a server tells, and most streams that it takes on a connection.
+///
+/// # Errors
+/// In words why it tells nothing.
+pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io::Result<(Types, usize)> {
+    let mut server = Server { caller: Caller::begin(stream)?, origin, service: SERVICES[0] };
+    let listed = match server.ask(LIST_SERVICES, "*")? {
+        Err((GrpcCode::Unimplemented, _)) => {
+            server.service = SERVICES[1];
+            server.ask(LIST_SERVICES, "*")?
+        }
+        listed => listed,
+    };
+    let listed = listed.map_err(|(code, words)| {
+        let reason = if code == GrpcCode::Unimplemented { String::new() } else { format!(" ({}: {words})", code.name()) };
+        told(format!(
+            "the server tells no message types by reflection{reason}; name its .proto files with `protos`, or a file of `descriptors`"
+        ))
+    })?;
+    let mut names = Vec::new();
+    each(&listed, LISTED, |listed| {
+        each(listed, 1, |service| {
+            each(service, 1, |name| {
+                names.push(String::from_utf8_lossy(name).into_owned());
+                Ok(())
+            })
+        })
+    })?;
+    if names.len() > QUESTIONS_MAX {
+        return Err(told(format!("the server's reflection tells {} services", names.len())));
+    }
+    let mut reflected = Reflected::default();
+    for name in names {
+        if !reflected.has_service(&name) && !SERVICES.contains(&&*name) {
+            server.files(FILE_WITH_SYMBOL, &name, &mut reflected)?;
+        }
+    }
+    let mut asked = 0;
+    while let Some(name) = reflected.missing() {
+        asked += 1;
+        if asked > QUESTIONS_MAX {
+            return Err(told("the server's reflection tells of imports without end"));
+        }
+        server.files(FILE_BY_NAME, &name, &mut reflected)?;
+        if reflected.missing().as_ref() == Some(&name) {
+            return Err(told(format!(
+                "the server's reflection does not tell the file {name}, which others import"
+            )));
+        }
+    }
+    Ok((reflected.types().map_err(told)?, server.caller.most_streams()))
+}
+
+struct Server<'s, S: Read + Write> {
+    caller: Caller<'s, S>,
+    /// Its name, and whether TLS is spoken.
+    origin: (&'s str, bool),
+    /// By which it is asked.
+    service: &'static str,
+}
+
+impl<S: Read + Write> Server<'_, S> {
+    /// Takes the files that the server tells on a question.
+    fn files(&mut self, field: u8, name: &str, reflected: &mut Reflected) -> io::Result<()> {
+        let answer = self.ask(field, name)?.map_err(|(code, words)| {
+            told(format!("the server's reflection does not tell {name}: {} {words}", code.name()))
+        })?;
+        each(&answer, FILES, |files| each(files, 1, |file| reflected.take(file).map_err(told)))
+    }
+
+    /// Asks one question; the answer, or the status in place of it.
+    fn ask(&mut self, field: u8, text: &str) -> io::Result<Answered> {
+        let path = format!("/{}/ServerReflectionInfo", self.service);
+        let bytes = match call(&mut self.caller, self.origin, &path, &text_field(field, text))? {
+            Ok(bytes) => bytes,
+            failed => return Ok(failed),
+        };
+        let mut failed = None;
+        each(&bytes, FAILED, |error| {
+            each(error, 2, |words| {
+                failed = Some(String::from_utf8_lossy(words).into_owned());
+                Ok(())
+            })
+        })?;
+        Ok(failed.map_or(Ok(bytes), |words| Err((GrpcCode::NotFound, words))))
+    }
+}

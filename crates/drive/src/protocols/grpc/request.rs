@@ -1,0 +1,238 @@
+//! Calls made ready: headers and constant messages in the library's form.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, TE, USER_AGENT};
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Method as Verb, Request};
+use tidemark_scenario::plan::{GrpcCall, GrpcStep};
+use tidemark_scenario::protobuf::{Method, Stencil, Types};
+use tidemark_scenario::{Context, Template};
+use tidemark_wire::grpc::{self, begin_message, end_message};
+
+use crate::protocols::http2::request::{begin, header_value, path_and_query, unsendable};
+use crate::protocols::transport::{Origin, Setup};
+use crate::session::failure::Failure;
+
+/// What is said of types that nobody knows.
+const NO_TYPES: &str = "its message types are not known";
+
+/// A step made ready.
+#[derive(Debug)]
+pub(super) enum Prepared {
+    /// A call that is sent whole.
+    Call {
+        head: Head,
+        messages: Messages,
+        /// Whether somebody looks at the messages of the answer.
+        needs_body: bool,
+    },
+    /// The beginning of a stream.
+    Open(Head),
+    /// A message over a stream, as JSON.
+    Send { message: Template, expects: bool },
+    /// The wait for a message.
+    Expect,
+    /// The end of a stream.
+    Close,
+}
+
+/// How a call begins.
+#[derive(Debug)]
+pub(super) struct Head {
+    request: Request<()>,
+    /// Metadata that varies.
+    varying: Vec<(HeaderName, Template)>,
+    pub method: Method,
+    pub compresses: bool,
+}
+
+/// Room for a message as JSON, and for where its holes are.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub text: Vec<u8>,
+    holes: Vec<Range<usize>>,
+}
+
+/// What a call sends.
+#[derive(Debug)]
+pub(super) struct Messages {
+    /// As JSON.
+    pub json: Vec<Template>,
+    /// How each is written without going through JSON, where it can be.
+    stencils: Vec<Option<Stencil>>,
+    /// The bytes, where nothing varies.
+    fixed: Option<Bytes>,
+}
+
+/// The method of a step that begins a call, which has to take what the step sends; none of any other step.
+pub(super) fn method(types: Option<&Types>, step: &GrpcStep) -> Result<Option<Method>, String> {
+    let Some(call) = step.call() else { return Ok(None) };
+    let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
+    if let GrpcStep::Call { messages, .. } = step {
+        if messages.len() != 1 && !method.sends_many() {
+            return Err(format!("{} takes one message, and {} are sent", call.method, messages.len()));
+        }
+        for json in messages.iter().filter_map(Template::as_literal) {
+            method.encode(json, &mut Vec::new()).map_err(|why| format!("{}: {why}", call.method))?;
+        }
+    }
+    Ok(Some(method))
+}
+
+/// Appends a message with its length, made of JSON.
+pub(super) fn write_message(
+    method: &Method,
+    json: &[u8],
+    compresses: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    if compresses {
+        let mut message = Vec::new();
+        method.encode(json, &mut message)?;
+        grpc::write_compressed(&message, out);
+        return Ok(());
+    }
+    let start = out.len();
+    let begin = begin_message(out);
+    if let Err(why) = method.encode(json, out) {
+        out.truncate(start);
+        return Err(why);
+    }
+    end_message(begin, out);
+    Ok(())
+}
+
+impl Prepared {
+    /// Those of a plan; in words why one cannot be sent.
+    pub fn all(types: Option<&Types>, setup: &Setup<'_>) -> Vec<Result<Prepared, String>> {
+        let one = |request: &tidemark_scenario::plan::RequestPlan| match request.grpc() {
+            None => Err("it is not a call of gRPC".to_owned()),
+            Some(step) => {
+                Prepared::new(types, step, request.needs_body() || request.shown_body_bytes > 0, setup.origin)
+            }
+        };
+        setup.plan.requests.iter().map(one).collect()
+    }
+
+    fn new(
+        types: Option<&Types>,
+        step: &GrpcStep,
+        needs_body: bool,
+        origin: Origin<'_>,
+    ) -> Result<Prepared, String> {
+        Ok(match step {
+            GrpcStep::Call { call, messages } => {
+                let head = Head::new(types, call, origin)?;
+                let constant = messages.iter().map(Template::as_literal).collect::<Option<Vec<_>>>();
+                let write = |constant: Vec<&[u8]>| {
+                    let mut bytes = Vec::new();
+                    for json in constant {
+                        write_message(&head.method, json, head.compresses, &mut bytes)?;
+                    }
+                    Ok::<_, String>(Bytes::from(bytes))
+                };
+                let fixed = constant.map(write).transpose()?;
+                let stencils = messages.iter().map(|json| head.method.stencil(json)).collect();
+                let messages = Messages { json: messages.clone(), stencils, fixed };
+                Prepared::Call { head, messages, needs_body }
+            }
+            GrpcStep::Open(call) => Prepared::Open(Head::new(types, call, origin)?),
+            GrpcStep::Send { message, expects } => {
+                Prepared::Send { message: message.clone(), expects: *expects }
+            }
+            GrpcStep::Expect => Prepared::Expect,
+            GrpcStep::Close => Prepared::Close,
+        })
+    }
+}
+
+impl Head {
+    fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<Head, String> {
+        let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
+        let authority = Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?;
+        let scheme = if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP };
+        let path = path_and_query(call.method.path().as_bytes())?;
+        let mut request = begin(Verb::POST, &scheme, &authority, path)?;
+        let headers = request.headers_mut();
+        // as the specification orders them
+        if let Some(deadline) = call.deadline {
+            headers.append("grpc-timeout", header_value(grpc::timeout(deadline).as_bytes())?);
+        }
+        headers.append(TE, HeaderValue::from_static("trailers"));
+        headers.append(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        if call.compresses {
+            headers.append("grpc-encoding", HeaderValue::from_static("gzip"));
+        }
+        headers.append("grpc-accept-encoding", HeaderValue::from_static("gzip,deflate,identity"));
+        headers.append(USER_AGENT, HeaderValue::from_static("tidemark"));
+        let mut varying = Vec::new();
+        for (name, value) in &call.metadata {
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| unsendable("the name of its metadata"))?;
+            match value.as_literal() {
+                Some(literal) => drop(headers.append(name, header_value(literal)?)),
+                None => varying.push((name, value.clone())),
+            }
+        }
+        Ok(Head { request, varying, method, compresses: call.compresses })
+    }
+
+    /// A request without a body as a person reads it.
+    pub fn show(request: &Request<()>, out: &mut Vec<u8>) {
+        out.extend_from_slice(request.uri().path().trim_start_matches('/').as_bytes());
+        for (name, value) in request.headers() {
+            out.push(b'\n');
+            let parts = [name.as_str().as_bytes(), b": ", value.as_bytes()];
+            parts.iter().for_each(|part| out.extend_from_slice(part));
+        }
+        out.extend_from_slice(b"\n\n");
+    }
+
+    /// The request, with what varies in it. `scratch` is room.
+    pub fn make(&self, cx: &mut Context<'_>, scratch: &mut Vec<u8>) -> Result<Request<()>, Failure> {
+        let mut request = self.request.clone();
+        for (name, value) in &self.varying {
+            scratch.clear();
+            value.render(cx, scratch)?;
+            let value = header_value(scratch).map_err(Failure::Unsendable)?;
+            request.headers_mut().append(name.clone(), value);
+        }
+        Ok(request)
+    }
+}
+
+impl Messages {
+    /// The bytes of the messages.
+    pub fn make(&self, head: &Head, cx: &mut Context<'_>, room: &mut Room) -> Result<Bytes, Failure> {
+        if let Some(bytes) = &self.fixed {
+            return Ok(bytes.clone());
+        }
+        let mut bytes = Vec::new();
+        for (template, stencil) in self.json.iter().zip(&self.stencils) {
+            room.text.clear();
+            room.holes.clear();
+            template.render_telling(cx, &mut room.text, |hole| room.holes.push(hole))?;
+            let stencil = stencil.as_ref().filter(|_| !head.compresses);
+            if stencil.is_some_and(|stencil| write_fields(stencil, room, &mut bytes)) {
+                continue;
+            }
+            write_message(&head.method, &room.text, head.compresses, &mut bytes)
+                .map_err(Failure::Unsendable)?;
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// Appends a message with its length whose fields are written into its bytes; false, and nothing, where JSON is gone through.
+fn write_fields(stencil: &Stencil, room: &Room, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let begin = begin_message(out);
+    if !stencil.write(&room.text, &room.holes, out) {
+        out.truncate(start);
+        return false;
+    }
+    end_message(begin, out);
+    true
+}

@@ -1,0 +1,299 @@
+//! What the loop asks of calls.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tidemark_record::Outcome;
+use tidemark_scenario::{Context, Template};
+
+use super::request::{self, Head, Prepared};
+use super::{Awaiting, Calls};
+use crate::io::Io;
+use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Transport};
+use crate::session::answer::Answer;
+use crate::session::failure::Failure;
+use crate::session::jar::Jar;
+
+/// Appends messages for a person.
+fn show(
+    written: &mut Option<Vec<u8>>,
+    head: Option<&http::Request<()>>,
+    messages: &[Template],
+    cx: &mut Context<'_>,
+) {
+    let Some(written) = written else { return };
+    written.clear();
+    if let Some(head) = head {
+        Head::show(head, written);
+    }
+    for message in messages {
+        // what cannot be rendered is told where it is sent
+        let _ = message.render(cx, written);
+        written.push(b'\n');
+    }
+}
+
+impl<I: Io + 'static> Calls<I> {
+    /// Sends what was written on an open stream, and looks for a message.
+    fn expect(&mut self, s: usize) -> io::Result<Sent> {
+        self.calls[s].awaiting = Awaiting::Message;
+        if !self.calls[s].reply.has_status() {
+            self.http.send(s)?;
+        }
+        let call = &mut self.calls[s];
+        match call.reply.next_message() {
+            Ok(true) => return Ok(Sent::Offered),
+            Ok(false) if call.reply.has_status() => {
+                self.notices.push_back((s as u32, Event::Wrong(call.over())))
+            }
+            Ok(false) => {}
+            Err(failure) => self.notices.push_back((s as u32, Event::Wrong(failure))),
+        }
+        Ok(Sent::Awaiting)
+    }
+
+    /// Sends the end of an open stream, and looks for its status.
+    fn end(&mut self, s: usize) -> io::Result<Sent> {
+        self.calls[s].awaiting = Awaiting::Status;
+        if !self.calls[s].reply.has_status() {
+            if let Err(failure) = self.calls[s].reply.pass_over() {
+                self.notices.push_back((s as u32, Event::Wrong(failure)));
+                return Ok(Sent::Awaiting);
+            }
+            return self.http.send(s);
+        }
+        if let Some(event) = self.whole(s, true) {
+            self.notices.push_back((s as u32, event));
+        }
+        Ok(Sent::Awaiting)
+    }
+
+    /// A stream that was to be opened and has been now.
+    fn opened(&mut self) -> Option<(usize, Event)> {
+        let at = self.opening.iter().position(|s| self.http.is_under_way(*s as usize))?;
+        let s = self.opening.swap_remove(at) as usize;
+        self.calls[s].awaiting = Awaiting::Nothing;
+        self.http.rest(s);
+        Some((s, Event::Sent))
+    }
+}
+
+impl<I: Io + 'static> Transport for Calls<I> {
+    fn open(&mut self, s: usize) -> io::Result<()> {
+        self.http.open(s)
+    }
+
+    fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Failure> {
+        let prepared = self.requests[request].as_ref().map_err(|words| Failure::Unsendable(words.clone()))?;
+        let call = &mut self.calls[s];
+        let is_over = call.reply.has_status();
+        call.next = match prepared {
+            Prepared::Call { head, messages, needs_body } => {
+                let begun = head.make(cx, &mut self.room.text)?;
+                let bytes = messages.make(head, cx, &mut self.room)?;
+                show(&mut self.written, Some(&begun), &messages.json, cx);
+                call.reply.begin(&head.method, *needs_body, true);
+                self.http.ask(s, (begun, bytes), false);
+                Awaiting::Whole
+            }
+            Prepared::Open(head) => {
+                let begun = head.make(cx, &mut self.room.text)?;
+                show(&mut self.written, Some(&begun), &[], cx);
+                call.reply.begin(&head.method, true, false);
+                call.opened_by = Some(request);
+                self.http.ask(s, (begun, Bytes::new()), true);
+                Awaiting::Begun
+            }
+            Prepared::Send { .. } if is_over => return Err(call.over()),
+            Prepared::Send { message, expects } => {
+                let head = call.opened_by.and_then(|opened| match self.requests.get(opened) {
+                    Some(Ok(Prepared::Open(head))) => Some(head),
+                    _ => None,
+                });
+                let Some(head) = head else {
+                    return Err(Failure::Other(Outcome::Reset, "the session has no open stream".into()));
+                };
+                self.room.text.clear();
+                message.render(cx, &mut self.room.text)?;
+                let mut bytes = Vec::new();
+                request::write_message(&head.method, &self.room.text, head.compresses, &mut bytes)
+                    .map_err(Failure::Unsendable)?;
+                show(&mut self.written, None, std::slice::from_ref(message), cx);
+                call.reply.begin_step();
+                self.http.put(s, bytes.into(), false, *expects);
+                if *expects { Awaiting::Message } else { Awaiting::Nothing }
+            }
+            Prepared::Expect => {
+                show(&mut self.written, None, &[], cx);
+                call.reply.begin_step();
+                if !is_over {
+                    self.http.put(s, Bytes::new(), false, true);
+                }
+                Awaiting::Message
+            }
+            Prepared::Close => {
+                show(&mut self.written, None, &[], cx);
+                call.reply.begin_step();
+                if !is_over {
+                    self.http.put(s, Bytes::new(), true, true);
+                }
+                Awaiting::Status
+            }
+        };
+        Ok(())
+    }
+
+    fn send(&mut self, s: usize) -> io::Result<Sent> {
+        match self.calls[s].next {
+            Awaiting::Whole => {
+                self.calls[s].awaiting = Awaiting::Whole;
+                self.http.send(s)
+            }
+            Awaiting::Begun => {
+                self.http.send(s)?;
+                if self.http.is_under_way(s) {
+                    self.calls[s].awaiting = Awaiting::Nothing;
+                    self.http.rest(s);
+                    return Ok(Sent::Whole);
+                }
+                self.calls[s].awaiting = Awaiting::Begun;
+                self.opening.push(s as u32);
+                Ok(Sent::Awaiting)
+            }
+            Awaiting::Message => self.expect(s),
+            Awaiting::Status => self.end(s),
+            Awaiting::Nothing => self.http.send(s),
+        }
+    }
+
+    fn close(&mut self, s: usize) {
+        self.http.close(s);
+        let number = s as u32;
+        self.notices.retain(|(told, _)| *told != number);
+        self.opening.retain(|opening| *opening != number);
+        let call = &mut self.calls[s];
+        (call.awaiting, call.opened_by) = (Awaiting::Nothing, None);
+    }
+
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.http.wait(if self.notices.is_empty() { at_most } else { Some(Duration::ZERO) })
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.http.hand_over()
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        loop {
+            if let Some((s, event)) = self.notices.pop_front() {
+                return Some((s as usize, event));
+            }
+            if let Some(opened) = self.opened() {
+                return Some(opened);
+            }
+            let Some((s, event)) = self.http.next() else { return self.opened() };
+            if let Some(event) = self.on_event(s, event) {
+                return Some((s, event));
+            }
+        }
+    }
+
+    fn answer(&self, s: usize) -> &dyn Answer {
+        &self.calls[s].reply
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        self.http.sockets()
+    }
+
+    fn is_first(&self, s: usize) -> bool {
+        self.http.is_first(s)
+    }
+
+    fn socket_of(&self, s: usize) -> usize {
+        self.http.socket_of(s)
+    }
+
+    fn connections(&self, opened: &[u64]) -> u64 {
+        self.http.connections(opened)
+    }
+
+    fn counts(&self) -> Counts {
+        self.http.counts()
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static> Readings for Calls<I> {
+    fn answer_begun(&self, s: usize) -> Option<Instant> {
+        self.http.answer_begun(s)
+    }
+}
+
+impl<I: Io + 'static> Conversations for Calls<I> {
+    fn is_bound(&self, s: usize) -> bool {
+        self.calls[s].opened_by.is_some()
+    }
+
+    /// A stream that was left open is cancelled.
+    fn leave(&mut self, s: usize) -> bool {
+        !self.is_bound(s)
+    }
+
+    fn refusal(&self, s: Option<u32>, request: usize) -> Option<Refusal> {
+        let is_open = s.is_some_and(|s| self.is_bound(s as usize));
+        let begins = matches!(self.requests[request], Ok(Prepared::Call { .. } | Prepared::Open(_)) | Err(_));
+        let (outcome, words) = match (is_open, begins) {
+            (true, true) => (Outcome::Protocol, "the session has an open stream; grpc close comes first"),
+            (true, false) | (false, true) => return None,
+            (false, false) => (Outcome::Reset, "there is no open stream any more, or grpc open failed"),
+        };
+        Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
+    }
+
+    fn accept(&mut self, s: usize) -> bool {
+        self.calls[s].awaiting = Awaiting::Nothing;
+        self.http.rest(s);
+        true
+    }
+
+    fn decline(&mut self, s: usize) -> bool {
+        let call = &mut self.calls[s];
+        match call.reply.next_message() {
+            Ok(true) => return true,
+            Ok(false) if call.reply.has_status() => {
+                self.notices.push_back((s as u32, Event::Wrong(call.over())))
+            }
+            Ok(false) => {
+                self.http.put(s, Bytes::new(), false, true);
+                if let Err(error) = self.http.send(s) {
+                    self.notices.push_back((s as u32, Event::Failed(error)));
+                }
+            }
+            Err(failure) => self.notices.push_back((s as u32, Event::Wrong(failure))),
+        }
+        false
+    }
+}
+
+impl<I: Io + 'static> Copies for Calls<I> {
+    fn keep_written(&mut self) {
+        self.written = Some(Vec::new());
+    }
+
+    fn written(&mut self, _: usize) -> &[u8] {
+        self.written.as_deref().unwrap_or_default()
+    }
+}

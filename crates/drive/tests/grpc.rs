@@ -1,0 +1,396 @@
+//! gRPC, from the scenario to the figures, against servers that answer as told, also wrongly.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use h2::Reason;
+use http::Response;
+use tidemark_record::{GrpcCode, Outcome};
+use tidemark_scenario::Plan;
+
+use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, serve_some, speaking, status};
+use crate::support::{Nobody, Sum, begin, finish};
+
+const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
+const LOOKS: &str = "- grpc: t.S/One\n  check: {json: {$.text: hello}}\n  timeout: 5s";
+const LOAD: &str = "load: {users: 1, hold: 60s}\nlimits: {sessions: 3, drain: 5s, body: 64KiB}";
+
+fn run(steps: &str, more: &str, address: SocketAddr) -> Sum {
+    run_plan(plan(steps, more), address)
+}
+
+fn run_plan(plan: Plan, address: SocketAddr) -> Sum {
+    finish(begin(plan, speaking(address)))
+}
+
+fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
+    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+fn details(sum: &Sum) -> String {
+    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+/// How often each status came.
+fn statuses(sum: &Sum) -> Vec<(GrpcCode, u64)> {
+    let mut all: Vec<(GrpcCode, u64)> = Vec::new();
+    for (status, count) in sum.intervals.iter().flat_map(|interval| &interval.statuses) {
+        let code = GrpcCode::of_status(*status).unwrap();
+        match all.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, known)) => *known += count,
+            None => all.push((code, *count)),
+        }
+    }
+    all
+}
+
+#[test]
+fn a_call_is_what_its_server_expects_and_its_answer_is_read() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            let headers = call.head.headers().clone();
+            let header = |name: &str| headers[name].to_str().unwrap();
+            assert_eq!((call.head.uri().path(), call.head.method().as_str()), ("/t.S/One", "POST"));
+            assert_eq!((header("te"), header("content-type")), ("trailers", "application/grpc"));
+            assert_eq!((header("grpc-timeout"), header("user")), ("2000000u", "ann 7"));
+            assert_eq!(call.read().await, [&framed(0, b"\x0a\x05hello\x10\x07")[..]].concat());
+            let mut stream = call.begin();
+            // cut wherever
+            for byte in message("hello") {
+                let _ = stream.send_data(Bytes::copy_from_slice(&[byte]), false);
+                tokio::task::yield_now().await;
+            }
+            end(&mut stream, 0, "");
+        })
+    });
+    let steps = "- set: {n: '${3 + 4}'}\n\
+                 - grpc: t.S/One\n  message: {text: hello, number: '${n}'}\n  metadata: {user: 'ann ${n}'}\n  deadline: 2s\n  \
+                 check: {json: {$.text: hello, $.number: '0', $.more: []}}";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 3)], "{}", details(&sum));
+    assert_eq!(statuses(&sum), [(GrpcCode::Ok, 3)]);
+}
+
+/// Answers without an answer: what each is told as.
+#[test]
+fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
+    type Answer = fn(&mut Call);
+    let answers: [(Answer, GrpcCode, &str); 9] = [
+        (
+            |call| {
+                let head =
+                    Response::builder().header("content-type", "application/grpc").header("grpc-status", "5");
+                let head = head.header("grpc-message", "no%20cart").body(()).unwrap();
+                call.answer.send_response(head, true).unwrap();
+            },
+            GrpcCode::NotFound,
+            "no cart",
+        ),
+        (|call| drop(call.begin().send_trailers(status(99, ""))), GrpcCode::Unknown, ""),
+        (|call| drop(call.begin().send_data(Bytes::new(), true)), GrpcCode::Internal, "without a status"),
+        (|call| call.begin().send_reset(Reason::CANCEL), GrpcCode::Cancelled, "CANCEL"),
+        (|call| call.answer.send_reset(Reason::ENHANCE_YOUR_CALM), GrpcCode::ResourceExhausted, "CALM"),
+        (|call| call.answer.send_reset(Reason::INTERNAL_ERROR), GrpcCode::Internal, "INTERNAL_ERROR"),
+        (
+            |call| drop(call.answer.send_response(Response::builder().status(503).body(()).unwrap(), true)),
+            GrpcCode::Unavailable,
+            "HTTP with status 503",
+        ),
+        (
+            |call| drop(call.answer.send_response(Response::builder().status(404).body(()).unwrap(), true)),
+            GrpcCode::Unimplemented,
+            "404",
+        ),
+        (
+            |call| {
+                let head = Response::builder().header("content-type", "text/html").body(()).unwrap();
+                let mut page = call.answer.send_response(head, false).unwrap();
+                page.send_data(Bytes::from_static(b"<html>"), true).unwrap();
+            },
+            GrpcCode::Unknown,
+            "its content-type is text/html",
+        ),
+    ];
+    for (answer, code, words) in answers {
+        let address = serve(move |mut call: Call| {
+            Box::pin(async move {
+                call.read().await;
+                answer(&mut call);
+            })
+        });
+        let sum = run(ONE, LOAD, address);
+        assert_eq!(outcomes(&sum), [(Outcome::Status, 3)], "{words}: {}", details(&sum));
+        assert_eq!(statuses(&sum), [(code, 3)], "{words}");
+        assert!(details(&sum).contains(code.name()) && details(&sum).contains(words), "{}", details(&sum));
+        let steps = format!("{ONE}\n  check: {{status: {}}}", code.name());
+        assert_eq!(outcomes(&run(&steps, LOAD, address)), [(Outcome::Ok, 3)], "{words}");
+    }
+}
+
+#[test]
+fn what_is_no_message_is_against_the_protocol() {
+    type Write = fn(&mut Call) -> Vec<u8>;
+    let mut bomb = Vec::new();
+    tidemark_wire::grpc::write_compressed(&vec![0; 4 << 20], &mut bomb);
+    assert!(bomb.len() < 64 << 10);
+    let answers: [(Write, &str); 7] = [
+        (|_| vec![7, 0, 0, 0, 0], "begins with 7"),
+        (|_| framed(0, &[0xff; 3]), "is no t.M"),
+        (|_| vec![0, 0xff, 0xff, 0xff, 0xff], "more than the limit of 65536"),
+        (|_| vec![0, 0, 0, 0, 9, 1], "messages in place of one"),
+        (|_| [message("hello"), vec![0, 0, 0, 0, 9, 1]].concat(), "ends within a message"),
+        (|_| [message("hello"), message("hello")].concat(), "has 2 messages"),
+        (|_| framed(1, b"zz"), "does not say how"),
+    ];
+    for (write, words) in answers {
+        let address = serve(move |mut call: Call| {
+            Box::pin(async move {
+                call.read().await;
+                let bytes = write(&mut call);
+                let mut stream = call.begin();
+                let _ = stream.send_data(bytes.into(), false);
+                end(&mut stream, 0, "");
+            })
+        });
+        let sum = run(LOOKS, LOAD, address);
+        assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{words}: {}", details(&sum));
+        assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
+    }
+    let address = serve(move |mut call: Call| {
+        let bomb = bomb.clone();
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin_with("gzip");
+            let _ = stream.send_data(bomb.into(), false);
+            end(&mut stream, 0, "");
+        })
+    });
+    let sum = run(LOOKS, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
+    assert!(
+        details(&sum).contains("larger than the limit of 65536 bytes once its gzip is read"),
+        "{}",
+        details(&sum)
+    );
+}
+
+/// An answer without end is bounded by the time, and by the room where somebody looks at it.
+#[test]
+fn messages_without_end_are_counted_or_refused() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin();
+            let many: Bytes = message(&"x".repeat(1_000)).repeat(16).into();
+            loop {
+                stream.reserve_capacity(many.len());
+                match std::future::poll_fn(|cx| stream.poll_capacity(cx)).await {
+                    Some(Ok(_)) if stream.send_data(many.clone(), false).is_ok() => {}
+                    _ => return,
+                }
+            }
+        })
+    });
+    let steps = "- grpc: t.S/Many\n  timeout: 300ms";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Timeout, 3)], "{}", details(&sum));
+    let steps = "- grpc: t.S/Many\n  check: {json: {'$[0].text': x}}\n  timeout: 60s";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
+    assert!(details(&sum).contains("limits: body"), "{}", details(&sum));
+}
+
+#[test]
+fn a_stream_goes_both_ways_and_its_end_is_told() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            let mut stream = call.begin();
+            let mut come = tidemark_wire::grpc::Messages::new(1_000);
+            while let Some(Ok(piece)) = call.body.data().await {
+                let _ = call.body.flow_control().release_capacity(piece.len());
+                come.push(&piece);
+                while let Ok(Some(message)) = come.next() {
+                    if message.bytes.ends_with(b"stop") {
+                        return end(&mut stream, 10, "stopped");
+                    }
+                    let _ = stream.send_data(framed(0, message.bytes).repeat(2).into(), false);
+                }
+            }
+            end(&mut stream, 0, "");
+        })
+    });
+    let steps = "- grpc open: t.S/Both\n\
+                 - grpc send: {text: a}\n\
+                 - grpc send: {text: b}\n  expect: {json: {$.text: b}}\n\
+                 - grpc expect: {json: {$.text: b}}\n\
+                 - grpc close: OK\n\
+                 - grpc: t.S/Both\n  message: [{text: c}, {text: d}]\n  check: {json: {'$[3].text': d}}";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 18)], "{}", details(&sum));
+
+    let steps = "- grpc open: t.S/Both\n- grpc send: {text: stop}\n- grpc close: ABORTED";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 9)], "{}", details(&sum));
+
+    // what is expected never comes, and what builds on it is left out
+    let steps = "- grpc open: t.S/Both\n- grpc send: {text: stop}\n- grpc expect: any\n- grpc send: {text: more}\n- grpc close: OK";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 6), (Outcome::Reset, 3)], "{}", details(&sum));
+    assert!(details(&sum).contains("the stream is over: status ABORTED: stopped"), "{}", details(&sum));
+}
+
+/// More users than the server takes streams: those that wait are opened later.
+#[test]
+fn streams_wait_for_their_turn() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = most.clone();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            listener.set_nonblocking(true).unwrap();
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let under_way = Arc::new(AtomicUsize::new(0));
+            while let Ok((socket, _)) = listener.accept().await {
+                let (seen, under_way) = (seen.clone(), under_way.clone());
+                tokio::task::spawn_local(async move {
+                    let mut builder = h2::server::Builder::new();
+                    let Ok(mut connection) =
+                        builder.max_concurrent_streams(2).handshake::<_, Bytes>(socket).await
+                    else {
+                        return;
+                    };
+                    while let Some(Ok((request, answer))) = connection.accept().await {
+                        let (seen, under_way) = (seen.clone(), under_way.clone());
+                        tokio::task::spawn_local(async move {
+                            seen.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                            let (head, body) = request.into_parts();
+                            let mut call = Call { head: http::Request::from_parts(head, ()), body, answer };
+                            call.read().await;
+                            pause(5).await;
+                            under_way.fetch_sub(1, Ordering::SeqCst);
+                            end(&mut call.begin(), 0, "");
+                        });
+                    }
+                });
+            }
+        });
+    });
+    // how many that are is known once the first call is answered
+    let steps = "- grpc: t.S/Both\n- grpc open: t.S/Both\n- grpc send: {text: a}\n- grpc close: OK";
+    let more = "load: {users: 6, hold: 60s}\nlimits: {sessions: 30, drain: 5s, connections: 1, streams: 6}";
+    let sum = run(steps, more, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 120)], "{}", details(&sum));
+    assert!(most.load(Ordering::SeqCst) <= 2);
+}
+
+#[test]
+fn a_connection_that_is_refused_or_lost_is_no_status() {
+    let nobody = Nobody::taken();
+    let sum = run("- grpc: t.S/One\n  timeout: 300ms", LOAD, nobody.address());
+    assert_eq!((sum.outcome(Outcome::Ok), statuses(&sum).len()), (0, 0), "{}", details(&sum));
+    assert!(sum.outcome(Outcome::Connect) > 0, "{}", details(&sum));
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            use std::io::{Read, Write};
+            let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+            // the request comes, and nobody answers it
+            let mut room = [0; 4096];
+            for _ in 0..2 {
+                let _ = stream.read(&mut room);
+            }
+        }
+    });
+    let sum = run(ONE, LOAD, address);
+    assert_eq!((outcomes(&sum), statuses(&sum).len()), (vec![(Outcome::Reset, 3)], 0), "{}", details(&sum));
+}
+
+/// A server that lets connections live for three calls each: nothing fails, and new ones are made.
+#[test]
+fn a_connection_that_goes_away_fails_no_call() {
+    let address = serve_some(3, |mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin();
+            let _ = stream.send_data(message("hello").into(), false);
+            end(&mut stream, 0, "");
+        })
+    });
+    let more = "load: {users: 4, hold: 60s}\nlimits: {sessions: 60, drain: 5s, connections: 1, streams: 4}";
+    let sum = run(LOOKS, more, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 60)], "{}", details(&sum));
+    assert!(sum.connects() > 1, "{} connections", sum.connects());
+}
+
+/// Trailers that are larger than any should be: the calls fail, and the run ends.
+#[test]
+fn trailers_are_bounded() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let mut stream = call.begin();
+            let mut trailers = status(0, "");
+            for number in 0..4_000 {
+                let name = http::HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
+                trailers.insert(name, "y".repeat(100).parse().unwrap());
+            }
+            let _ = stream.send_data(message("hello").into(), false);
+            let _ = stream.send_trailers(trailers);
+        })
+    });
+    let sum = run(LOOKS, LOAD, address);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (0, 3), "{}", details(&sum));
+}
+
+/// Every call is reset, as fast as they come: each is told, and the run ends.
+#[test]
+fn a_flood_of_resets_is_counted() {
+    let address = serve(|mut call: Call| Box::pin(async move { call.answer.send_reset(Reason::CANCEL) }));
+    let more = "load: {users: 8, hold: 60s}\nlimits: {sessions: 2000, drain: 5s, connections: 2, streams: 4}";
+    let sum = run(ONE, more, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Status, 2_000)], "{}", details(&sum));
+    assert_eq!(statuses(&sum), [(GrpcCode::Cancelled, 2_000)]);
+}
+
+/// RST_STREAM of every call with REFUSED_STREAM at first: nothing fails.
+#[test]
+fn what_the_server_did_not_take_goes_over_again() {
+    let refused = Arc::new(AtomicUsize::new(0));
+    let counted = refused.clone();
+    let address = serve(move |mut call: Call| {
+        let first = counted.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
+        Box::pin(async move {
+            if first {
+                return call.answer.send_reset(Reason::REFUSED_STREAM);
+            }
+            call.read().await;
+            let mut stream = call.begin();
+            let _ = stream.send_data(message("hello").into(), false);
+            end(&mut stream, 0, "");
+        })
+    });
+    let sum = run(LOOKS, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 3)], "{}", details(&sum));
+    assert_eq!(refused.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn a_method_that_there_is_not_is_told_before_the_load() {
+    let told = |steps: &str| {
+        let plan = plan(steps, LOAD);
+        let shared = tidemark_scenario::Shared::of(&plan);
+        let address = "127.0.0.1:1".parse().unwrap();
+        tidemark_drive::start(Arc::new(plan), Arc::new(shared), speaking(address)).err().unwrap().to_string()
+    };
+    assert!(told("- grpc: t.S/On").contains("did you mean One?"));
+    assert!(told("- grpc: t.S/One\n  message: {txet: a}").contains("no field txet; did you mean text?"));
+    assert!(told("- grpc: t.S/One\n  message: [{}, {}]").contains("takes one message, and 2 are sent"));
+    assert!(told("- GET: /").contains("here gRPC"));
+}

@@ -1,0 +1,601 @@
+//! An agent: it says that it is there, tells the time, and drives for one coordinator at a time.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::kv::Store;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
+use async_nats::{Client, Message};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use crate::clock::Clock;
+use crate::error::FleetError;
+use crate::pieces::Cutter;
+use crate::presence::{BUCKET, EXPIRES, Presence, check_name};
+use crate::server::{Nats, Server};
+use crate::{ALONE_AFTER, BEAT, CUT_AFTER};
+
+/// Longest time that the server may take to acknowledge a message before it is sent again.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
+/// How often an agent looks whether it is to stop, and whether it is alone.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Most bytes that are fetched at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// What an agent is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// What its clock shows.
+    Clock,
+    /// To take part in a run.
+    Take {
+        /// The run.
+        run: String,
+        /// Which member of the run it is.
+        member: usize,
+        /// The version of Tidemark that asks.
+        version: String,
+        /// The version of what it is to hand over.
+        handover: u32,
+    },
+    /// To begin.
+    Begin {
+        /// The run.
+        run: String,
+        /// The run's zero by the agent's clock, microseconds.
+        epoch_us: i64,
+        /// When the load begins, microseconds since that.
+        begin_us: u64,
+    },
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// What its clock shows, microseconds.
+    Clock(i64),
+    /// It does.
+    Yes,
+    /// It does not.
+    No(String),
+}
+
+/// What all agents of a run are told, again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Word {
+    /// What they are to do.
+    pub state: State,
+    /// Members that count as gone: whoever finds itself among them ends at once.
+    pub gone: BTreeSet<usize>,
+}
+
+/// What agents are to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum State {
+    /// To go on.
+    Go,
+    /// To end well.
+    Stop,
+    /// To end at once.
+    Abort,
+}
+
+/// What the agent's driver is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// To begin: the run's zero on this machine, and when the load begins after it.
+    Begin {
+        /// The run's zero.
+        epoch: Instant,
+        /// The load's begin, counted from it.
+        begin: Duration,
+    },
+    /// Nothing new becomes due; what is under way is waited for.
+    Stop,
+    /// To end at once.
+    Abort,
+    /// To end at once, as there is no coordinator any more.
+    Alone,
+}
+
+/// What an agent is.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// Version of Tidemark.
+    pub version: String,
+    /// Version of what it hands over.
+    pub handover: u32,
+    /// Its machine.
+    pub host: String,
+    /// Cores that it may use.
+    pub cores: usize,
+    /// Threads that it drives with.
+    pub threads: usize,
+    /// Memory of its machine, bytes.
+    pub memory_bytes: u64,
+    /// What it may drive.
+    pub allows: String,
+}
+
+/// Names of what belongs to a run.
+pub(crate) fn orders_of(run: &str) -> String {
+    format!("tidemark.run.{run}.orders")
+}
+
+pub(crate) fn told_by(run: &str, member: &str) -> String {
+    format!("tidemark.run.{run}.from.{member}")
+}
+
+pub(crate) fn stream_of(run: &str) -> String {
+    format!("TIDEMARK-RUN-{run}")
+}
+
+pub(crate) fn files_of(run: &str) -> String {
+    format!("tidemark-run-{run}")
+}
+
+pub(crate) fn agent(name: &str) -> String {
+    format!("tidemark.agent.{name}")
+}
+
+/// The bucket of those who are there. It is made as the stream that it is: servers before 2.10 do not say of an account what the
+/// client asks before it makes a bucket.
+pub(crate) async fn bucket(jetstream: &Context) -> Result<Store, FleetError> {
+    if let Ok(store) = jetstream.get_key_value(BUCKET).await {
+        return Ok(store);
+    }
+    let failed = |error: &dyn std::fmt::Display| {
+        FleetError::nats("its key-value store (is JetStream on: nats-server -js?)", error)
+    };
+    let config = stream::Config {
+        name: format!("KV_{BUCKET}"),
+        subjects: vec![format!("$KV.{BUCKET}.>")],
+        max_age: EXPIRES,
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::New,
+        duplicate_window: EXPIRES,
+        storage: StorageType::Memory,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        num_replicas: 1,
+        ..stream::Config::default()
+    };
+    jetstream.create_stream(config).await.map_err(|error| failed(&error))?;
+    jetstream.get_key_value(BUCKET).await.map_err(|error| failed(&error))
+}
+
+/// A run that an agent takes part in.
+pub struct Job {
+    nats: Arc<Nats>,
+    /// The run.
+    pub run: String,
+    /// Which member of it this is.
+    pub member: usize,
+    orders: Mutex<Receiver<Order>>,
+    cutter: Mutex<Cutter>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Job {
+    /// Fetches one of the run's files, and checks that it came whole.
+    ///
+    /// # Errors
+    /// If it is not there, too long or broken.
+    pub fn fetch(&self, name: &str, most: u64) -> Result<Vec<u8>, FleetError> {
+        let mut bytes = Vec::new();
+        self.each_chunk(name, most, &mut |chunk| {
+            bytes.extend_from_slice(chunk);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// Fetches one into a file.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch), and if the file cannot be written.
+    pub fn fetch_into(&self, name: &str, path: &Path, most: u64) -> Result<(), FleetError> {
+        let unwritten = |error: std::io::Error| FleetError::Nats(format!("{}: {error}", path.display()));
+        let mut file = std::fs::File::create(path).map_err(unwritten)?;
+        self.each_chunk(name, most, &mut |chunk| file.write_all(chunk).map_err(unwritten))
+    }
+
+    fn each_chunk(
+        &self,
+        name: &str,
+        most: u64,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
+    ) -> Result<(), FleetError> {
+        let failed = |error: &dyn std::fmt::Display| FleetError::nats("a file of the run", error);
+        self.nats.wait(async {
+            let store = self.nats.jetstream.get_object_store(files_of(&self.run)).await;
+            let store = store.map_err(|error| failed(&error))?;
+            let mut object = store.get(name).await.map_err(|error| failed(&error))?;
+            read_all(&mut object, most, take).await
+        })
+    }
+
+    /// Waits for the next order, so long at most; none where there is none.
+    pub fn order(&self, within: Duration) -> Option<Order> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within).ok()
+    }
+
+    /// Hands a message over: sends it until the server has it.
+    ///
+    /// # Errors
+    /// If the run is over, or the agent alone.
+    pub fn hand_over(&self, message: &[u8]) -> Result<(), FleetError> {
+        // one message after the other, so that they stay in order
+        let mut cutter = self.cutter.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, piece) in cutter.cut(message) {
+            let piece = Bytes::from(piece);
+            loop {
+                if self.is_over.load(Ordering::Relaxed) {
+                    return Err(FleetError::Nats("nobody takes what is handed over".into()));
+                }
+                let sent = self.nats.wait_at_most(ACKNOWLEDGED_WITHIN, self.send(number, piece.clone()));
+                match sent {
+                    Some(Ok(())) => break,
+                    // the server is away, or full: it is asked again
+                    Some(Err(_)) => std::thread::sleep(LOOK_EVERY),
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, number: u64, piece: Bytes) -> Result<(), String> {
+        let subject = told_by(&self.run, &self.member.to_string());
+        let id = format!("{}/{}/{number}", self.run, self.member);
+        let message = PublishMessage::build().payload(piece).message_id(id);
+        let acknowledgement =
+            self.nats.jetstream.send_publish(subject, message).await.map_err(|error| error.to_string())?;
+        acknowledgement.await.map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+async fn read_all(
+    object: &mut (impl AsyncRead + Unpin),
+    most: u64,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut all = 0u64;
+    loop {
+        let read = object.read(&mut chunk).await;
+        let read = read.map_err(|error| FleetError::nats("a file of the run", error))?;
+        if read == 0 {
+            return Ok(());
+        }
+        all += read as u64;
+        if all > most {
+            return Err(FleetError::Nats(format!("a file of the run has more than {} MiB", most >> 20)));
+        }
+        take(&chunk[..read])?;
+    }
+}
+
+/// What goes on at an agent.
+struct Running {
+    presence: Presence,
+    /// To whom orders go that come for the run.
+    orders: Option<Sender<Order>>,
+    is_over: Arc<AtomicBool>,
+    begun: bool,
+}
+
+type Shared = Arc<Mutex<Running>>;
+
+/// What is heard of the coordinator of a run.
+struct Heard {
+    at: Instant,
+    /// When a connection was there last.
+    connected: Instant,
+}
+
+/// Is there, and drives what coordinators ask for, one run after the other, until `stop` is set. `tell` is told in words what
+/// goes on; `work` carries a run out.
+///
+/// # Errors
+/// If NATS cannot be reached, or the name is taken.
+pub fn serve(
+    server: &Server,
+    about: About,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(String) + Sync),
+    work: &(dyn Fn(&Job) + Sync),
+) -> Result<(), FleetError> {
+    check_name(&about.name).map_err(FleetError::Usage)?;
+    let nats = Arc::new(Nats::connect(server, &format!("tidemark agent {}", about.name))?);
+    let clock = Clock::start();
+    let store = nats.wait(bucket(&nats.jetstream))?;
+    let presence = Presence {
+        instance: nats.client.new_inbox(),
+        name: about.name,
+        version: about.version,
+        handover: about.handover,
+        host: about.host,
+        cores: about.cores,
+        threads: about.threads,
+        memory_bytes: about.memory_bytes,
+        allows: about.allows,
+        run: None,
+    };
+    nats.wait(is_free(&store, &presence))?;
+    let name = presence.name.clone();
+    let running =
+        Arc::new(Mutex::new(Running { presence, orders: None, is_over: Arc::default(), begun: false }));
+    let questions = nats.wait(nats.client.subscribe(agent(&name)));
+    let mut questions = questions.map_err(|error| FleetError::nats("a subscription", error))?;
+    let (taken, jobs) = channel::<(String, usize)>();
+    let (client, of_answers) = (nats.client.clone(), Arc::clone(&running));
+    nats.beside(async move {
+        while let Some(message) = questions.next().await {
+            answer(&client, &clock, &of_answers, &taken, message).await;
+        }
+    });
+    let beats = Arc::clone(&running);
+    let own = store.clone();
+    nats.beside(async move {
+        loop {
+            put(&store, &beats).await;
+            tokio::time::sleep(BEAT).await;
+        }
+    });
+    tell(format!("agent {name} waits for work at {}", server.shown()));
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((run, member)) = jobs.recv_timeout(LOOK_EVERY) else { continue };
+        tell(format!("run {run} begins"));
+        drive(&nats, &running, (run.clone(), member), stop, work);
+        // the next run need not wait for a beat
+        nats.wait(put(&own, &running));
+        tell(format!("run {run} is over"));
+    }
+    // who looks now does not find it
+    let _ = nats.wait(async {
+        let store = bucket(&nats.jetstream).await?;
+        let removed = store.delete(&name).await;
+        let _ = nats.client.flush().await;
+        removed.map_err(|error| FleetError::nats("its key-value store", error))
+    });
+    Ok(())
+}
+
+/// Carries a run out, and minds its coordinator meanwhile.
+fn drive(
+    nats: &Arc<Nats>,
+    running: &Shared,
+    (run, member): (String, usize),
+    stop: &AtomicBool,
+    work: &(dyn Fn(&Job) + Sync),
+) {
+    let (sender, orders) = channel();
+    let is_over = {
+        let mut running = locked(running);
+        running.orders = Some(sender.clone());
+        Arc::clone(&running.is_over)
+    };
+    let now = Instant::now();
+    let heard = Arc::new(Mutex::new(Heard { at: now, connected: now }));
+    listen(nats, (&run, member), &sender, &heard);
+    let job = Job {
+        nats: Arc::clone(nats),
+        run: run.clone(),
+        member,
+        orders: Mutex::new(orders),
+        cutter: Mutex::default(),
+        is_over: Arc::clone(&is_over),
+    };
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&job));
+        while !working.is_finished() {
+            std::thread::sleep(LOOK_EVERY);
+            if stop.load(Ordering::Relaxed) {
+                let _ = sender.send(Order::Abort);
+            }
+            if is_alone(nats, &heard) && !is_over.swap(true, Ordering::Relaxed) {
+                let _ = sender.send(Order::Alone);
+            }
+        }
+    });
+    if is_over.load(Ordering::Relaxed) {
+        // nobody else removes it
+        nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
+    }
+    let mut running = locked(running);
+    running.orders = None;
+    running.begun = false;
+    running.presence.run = None;
+}
+
+/// Removes what belongs to a run.
+pub(crate) async fn remove(jetstream: &Context, run: &str) {
+    // what is not there need not be removed
+    let _ = jetstream.delete_stream(stream_of(run)).await;
+    let _ = jetstream.delete_object_store(files_of(run)).await;
+}
+
+/// Hands on what the coordinator says.
+fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, heard: &Arc<Mutex<Heard>>) {
+    let (client, subject) = (nats.client.clone(), orders_of(run));
+    let (sender, heard) = (sender.clone(), Arc::downgrade(heard));
+    nats.beside(async move {
+        let Ok(mut orders) = client.subscribe(subject).await else { return };
+        while let Some(message) = orders.next().await {
+            let Some(heard) = heard.upgrade() else { return };
+            heard.lock().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
+            let order = match serde_json::from_slice::<Word>(&message.payload) {
+                Ok(word) if word.gone.contains(&member) => Order::Abort,
+                Ok(Word { state: State::Stop, .. }) => Order::Stop,
+                Ok(Word { state: State::Abort, .. }) => Order::Abort,
+                Ok(Word { state: State::Go, .. }) | Err(_) => continue,
+            };
+            if sender.send(order).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Whether there is no coordinator any more.
+fn is_alone(nats: &Nats, heard: &Mutex<Heard>) -> bool {
+    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+    if nats.is_connected() {
+        heard.connected = Instant::now();
+        return heard.at.elapsed() > ALONE_AFTER;
+    }
+    // it may be there, and not be heard
+    if heard.connected.elapsed() > CUT_AFTER {
+        return true;
+    }
+    heard.at = heard.at.max(Instant::now().checked_sub(ALONE_AFTER / 2).unwrap_or(heard.at));
+    false
+}
+
+async fn answer(
+    client: &Client,
+    clock: &Clock,
+    running: &Shared,
+    taken: &Sender<(String, usize)>,
+    message: Message,
+) {
+    let Some(reply) = message.reply else { return };
+    let answer = match serde_json::from_slice(&message.payload) {
+        Ok(Question::Clock) => Answer::Clock(clock.now_us()),
+        Ok(Question::Take { run, member, version, handover }) => {
+            take(running, taken, (run, member), (&version, handover))
+        }
+        Ok(Question::Begin { run, epoch_us, begin_us }) => begin(clock, running, &run, epoch_us, begin_us),
+        Err(_) => Answer::No("it does not know what it is asked; its version is another".into()),
+    };
+    if let Ok(payload) = serde_json::to_vec(&answer) {
+        // whoever asked asks again
+        let _ = client.publish(reply, payload.into()).await;
+    }
+}
+
+fn take(
+    running: &Shared,
+    taken: &Sender<(String, usize)>,
+    (run, member): (String, usize),
+    (version, handover): (&str, u32),
+) -> Answer {
+    let mut running = locked(running);
+    let own = &running.presence;
+    if own.version != version || own.handover != handover {
+        return Answer::No(versions(own, version, handover));
+    }
+    if own.run.as_ref() == Some(&run) {
+        return Answer::Yes;
+    }
+    if own.run.is_some() {
+        return Answer::No("it drives for another run".into());
+    }
+    running.presence.run = Some(run.clone());
+    running.is_over = Arc::default();
+    match taken.send((run, member)) {
+        Ok(()) => Answer::Yes,
+        Err(_) => Answer::No("it is about to end".into()),
+    }
+}
+
+/// That versions do not match.
+pub(crate) fn versions(agent: &Presence, version: &str, handover: u32) -> String {
+    format!(
+        "it is Tidemark {} (hands over version {}), and the coordinator is {version} (version {handover}); give both the same",
+        agent.version, agent.handover
+    )
+}
+
+fn begin(clock: &Clock, running: &Shared, run: &str, epoch_us: i64, begin_us: u64) -> Answer {
+    let mut running = locked(running);
+    if running.presence.run.as_deref() != Some(run) {
+        return Answer::No("it does not drive for this run".into());
+    }
+    if running.begun {
+        return Answer::Yes;
+    }
+    let begin = Duration::from_micros(begin_us);
+    let epoch = clock.instant_of(epoch_us).filter(|epoch| *epoch + begin > Instant::now());
+    let Some(epoch) = epoch else { return Answer::No("it is told to begin too late".into()) };
+    let told =
+        running.orders.as_ref().is_some_and(|orders| orders.send(Order::Begin { epoch, begin }).is_ok());
+    running.begun = told;
+    if told { Answer::Yes } else { Answer::No("it is not ready".into()) }
+}
+
+/// Puts the agent's entry again.
+async fn put(store: &Store, running: &Shared) {
+    let (name, entry) = {
+        let running = locked(running);
+        (running.presence.name.clone(), serde_json::to_vec(&running.presence))
+    };
+    if let Ok(entry) = entry {
+        // the next one follows soon
+        let _ = tokio::time::timeout(EXPIRES, store.put(name, entry.into())).await;
+    }
+}
+
+/// Whether no other agent has the name.
+async fn is_free(store: &Store, presence: &Presence) -> Result<(), FleetError> {
+    let entry = store.get(presence.name.as_str()).await;
+    let entry = entry.map_err(|error| FleetError::nats("its key-value store", error))?;
+    match entry.and_then(|entry| serde_json::from_slice::<Presence>(&entry).ok()) {
+        Some(other) if other.instance != presence.instance => Err(FleetError::Usage(format!(
+            "an agent named {} is there already, at {}; give another --name, or wait {} s after its end",
+            other.name,
+            other.host,
+            EXPIRES.as_secs()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn locked(running: &Shared) -> std::sync::MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder that only its owner reads, and that is gone at the end.
+#[derive(Debug)]
+pub struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new(name: &str) -> std::io::Result<PrivateFolder> {
+        let path = std::env::temp_dir().join(format!("tidemark-{name}-{}", std::process::id()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path)?;
+        Ok(PrivateFolder(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        // what is left is in the folder of what is temporary
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,449 @@
+//! The coordinator: it finds agents, has them begin at one instant, and takes what they hand over.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::Client;
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use async_nats::jetstream::stream::{self, StorageType};
+use async_nats::jetstream::{Context, object_store};
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+
+use crate::BEAT;
+use crate::agent::{
+    Answer, Question, State, Word, agent, bucket, files_of, orders_of, remove, stream_of, told_by, versions,
+};
+use crate::clock::{Clock, Offset, Round, offset};
+use crate::error::FleetError;
+use crate::pieces::Joiner;
+use crate::presence::Presence;
+use crate::server::{Nats, Server, ask};
+
+/// How often a clock is asked: of a few dozen ways there and back one is short.
+const ROUNDS: usize = 40;
+/// Longest time that an answer may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// How long agents that drive for another run are waited for.
+const IDLE_WITHIN: Duration = Duration::from_secs(3);
+/// Most attempts to ask an agent to take part, or to begin.
+const ATTEMPTS: usize = 3;
+/// What lies in a run's stream or store at most, bytes; what comes then waits at the agents.
+const STREAM_BYTES_MAX: i64 = 4 << 30;
+/// What a run leaves behind expires.
+const EXPIRES: Duration = Duration::from_secs(3_600);
+/// Messages that wait to be taken.
+const WAITING: usize = 1_024;
+/// How often what was taken is removed from the stream.
+const PURGE_EVERY: Duration = Duration::from_secs(10);
+/// The time that a server remembers which messages came.
+const REPEATED_WITHIN: Duration = Duration::from_secs(120);
+
+/// An agent that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// What it says of itself.
+    pub presence: Presence,
+    /// How far its clock is ahead; none where it did not answer.
+    pub offset: Option<Offset>,
+}
+
+/// Who is there, by name.
+///
+/// # Errors
+/// If NATS cannot be reached.
+pub fn look(server: &Server) -> Result<Vec<Here>, FleetError> {
+    let nats = Nats::connect(server, "tidemark fleet")?;
+    let clock = Clock::start();
+    nats.wait(async {
+        let agents = present(&nats.jetstream).await?;
+        let offsets = agents.iter().map(|agent| measured(&nats.client, &clock, &agent.name));
+        let offsets = join_all(offsets).await;
+        Ok(agents.into_iter().zip(offsets).map(|(presence, offset)| Here { presence, offset }).collect())
+    })
+}
+
+async fn present(jetstream: &Context) -> Result<Vec<Presence>, FleetError> {
+    let failed = |error: &dyn std::fmt::Display| FleetError::nats("its key-value store", error);
+    let store = bucket(jetstream).await?;
+    let mut names = store.keys().await.map_err(|error| failed(&error))?;
+    let mut agents = Vec::new();
+    while let Some(name) = names.next().await {
+        let name = name.map_err(|error| failed(&error))?;
+        // one that has just gone
+        let Some(entry) = store.get(name).await.map_err(|error| failed(&error))? else { continue };
+        agents.extend(serde_json::from_slice::<Presence>(&entry));
+    }
+    agents.sort_by(|a: &Presence, b| a.name.cmp(&b.name));
+    Ok(agents)
+}
+
+async fn measured(client: &Client, clock: &Clock, name: &str) -> Option<Offset> {
+    let mut rounds = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let sent_us = clock.now_us();
+        match ask(client, agent(name), &Question::Clock, ANSWER_WITHIN).await {
+            Ok(Answer::Clock(there_us)) => {
+                rounds.push(Round { sent_us, there_us, received_us: clock.now_us() });
+            }
+            _ => break,
+        }
+    }
+    offset(&rounds)
+}
+
+/// A run with its agents. Dropped, it ends at once for all of them.
+pub struct Coordinator {
+    nats: Nats,
+    clock: Clock,
+    run: String,
+    members: Vec<Presence>,
+    word: Arc<Mutex<Word>>,
+    told: Option<Receiver<Told>>,
+}
+
+/// What came from a member: a message, or why nothing more can come.
+pub type Told = (usize, Result<Vec<u8>, String>);
+
+impl Coordinator {
+    /// Chooses so many agents of those that are idle, or all; nothing has been asked of them yet.
+    ///
+    /// # Errors
+    /// If there are fewer, or one has another version.
+    pub fn choose(
+        server: &Server,
+        wanted: Option<usize>,
+        (version, handover): (&str, u32),
+    ) -> Result<Coordinator, FleetError> {
+        let nats = Nats::connect(server, "tidemark run")?;
+        let asked = Instant::now();
+        let mut members = loop {
+            let members = nats.wait(present(&nats.jetstream))?;
+            // one whose run has just ended is about to be idle
+            if asked.elapsed() > IDLE_WITHIN || members.iter().all(|agent| agent.run.is_none()) {
+                break members;
+            }
+            std::thread::sleep(BEAT / 5);
+        };
+        let all = members.len();
+        members.retain(|agent| agent.run.is_none());
+        if let Some(wanted) = wanted {
+            if members.len() < wanted {
+                return Err(FleetError::Usage(format!(
+                    "--agents {wanted}, and {} there at {} ({} idle); start more with `tidemark agent --nats …`",
+                    count(all),
+                    server.shown(),
+                    members.len()
+                )));
+            }
+            members.truncate(wanted);
+        }
+        if members.is_empty() {
+            return Err(FleetError::Usage(format!(
+                "no idle agent is there at {} ({} in all); start one with `tidemark agent --nats …`",
+                server.shown(),
+                all
+            )));
+        }
+        if let Some(other) =
+            members.iter().find(|agent| agent.version != version || agent.handover != handover)
+        {
+            return Err(FleetError::Agent {
+                name: other.name.clone(),
+                reason: versions(other, version, handover),
+            });
+        }
+        let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
+        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new() }));
+        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None })
+    }
+
+    /// The agents, in the order of their numbers.
+    pub fn members(&self) -> &[Presence] {
+        &self.members
+    }
+
+    /// Leaves those out who come behind the first so many.
+    pub fn keep(&mut self, first: usize) {
+        self.members.truncate(first);
+    }
+
+    /// The run's name among others at this server.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Puts the run's files where agents find them.
+    ///
+    /// # Errors
+    /// If NATS does not take them.
+    pub fn put(&self, files: &[(String, File<'_>)]) -> Result<(), FleetError> {
+        let failed = |error: &dyn std::fmt::Display| FleetError::nats("a store for the run's files", error);
+        self.nats.wait(async {
+            let config = object_store::Config {
+                bucket: files_of(&self.run),
+                max_age: EXPIRES,
+                // no disk keeps what may be secret
+                storage: StorageType::Memory,
+                ..object_store::Config::default()
+            };
+            let store =
+                self.nats.jetstream.create_object_store(config).await.map_err(|error| failed(&error))?;
+            for (name, file) in files {
+                let put = match file {
+                    File::Bytes(bytes) => store.put(name.as_str(), &mut &bytes[..]).await,
+                    File::At(path) => {
+                        let file = tokio::fs::File::open(path).await;
+                        let unread = |error| FleetError::Usage(format!("{}: {error}", path.display()));
+                        store.put(name.as_str(), &mut file.map_err(unread)?).await
+                    }
+                };
+                put.map_err(|error| failed(&error))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Has all agents take part. From now on they hear that the coordinator is there.
+    ///
+    /// # Errors
+    /// If one of them does not.
+    pub fn take(&mut self, (version, handover): (&str, u32)) -> Result<(), FleetError> {
+        self.nats.wait(self.make_stream())?;
+        let (sink, told) = sync_channel(WAITING);
+        let (nats, run, members) = (self.nats.shared(), self.run.clone(), self.members.len());
+        self.nats.beside(async move { deliver(&nats, &run, members, &sink).await });
+        self.told = Some(told);
+        let (client, subject) = (self.nats.client.clone(), orders_of(&self.run));
+        let word = Arc::downgrade(&self.word);
+        self.nats.beside(async move {
+            while let Some(word) = word.upgrade() {
+                let now = word.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                drop(word);
+                say(&client, &subject, &now).await;
+                tokio::time::sleep(BEAT).await;
+            }
+        });
+        let questions = self.members.iter().enumerate().map(|(member, _)| {
+            let (run, version) = (self.run.clone(), version.to_owned());
+            Question::Take { run, member, version, handover }
+        });
+        self.ask_all(questions.collect())
+    }
+
+    async fn make_stream(&self) -> Result<(), FleetError> {
+        let config = stream::Config {
+            name: stream_of(&self.run),
+            subjects: vec![told_by(&self.run, "*")],
+            max_bytes: STREAM_BYTES_MAX,
+            max_age: EXPIRES,
+            discard: stream::DiscardPolicy::New,
+            // a restart of the server loses nothing
+            storage: StorageType::File,
+            duplicate_window: REPEATED_WITHIN,
+            ..stream::Config::default()
+        };
+        let made = self.nats.jetstream.create_stream(config).await;
+        made.map(|_| ())
+            .map_err(|error| FleetError::nats("a stream (is JetStream on: nats-server -js?)", error))
+    }
+
+    /// Asks each member its question, all at once; none may say no.
+    fn ask_all(&self, questions: Vec<Question>) -> Result<(), FleetError> {
+        let asked = self.members.iter().zip(questions).map(|(member, question)| async move {
+            let mut reason = String::new();
+            for _ in 0..ATTEMPTS {
+                match ask(&self.nats.client, agent(&member.name), &question, ANSWER_WITHIN).await {
+                    Ok(Answer::Yes) => return Ok(()),
+                    Ok(Answer::No(why)) => {
+                        reason = why;
+                        break;
+                    }
+                    Ok(Answer::Clock(_)) => reason = "it answers something else".into(),
+                    Err(why) => reason = why,
+                }
+            }
+            Err(FleetError::Agent { name: member.name.clone(), reason })
+        });
+        self.nats.wait(join_all(asked)).into_iter().collect()
+    }
+
+    /// How far the clock of each member is ahead of this machine's.
+    ///
+    /// # Errors
+    /// If one does not answer.
+    pub fn offsets(&self) -> Result<Vec<Offset>, FleetError> {
+        let measured = self.members.iter().map(|member| async {
+            let silent = || FleetError::Agent {
+                name: member.name.clone(),
+                reason: "it does not tell the time".into(),
+            };
+            measured(&self.nats.client, &self.clock, &member.name).await.ok_or_else(silent)
+        });
+        self.nats.wait(join_all(measured)).into_iter().collect()
+    }
+
+    /// Has all members begin: the load so long after the run's zero.
+    ///
+    /// # Errors
+    /// If one of them cannot.
+    pub fn begin(&self, offsets: &[Offset], epoch: Instant, begin: Duration) -> Result<(), FleetError> {
+        let epoch_us = self.clock.us_of(epoch);
+        let question = |offset: &Offset| Question::Begin {
+            run: self.run.clone(),
+            epoch_us: epoch_us + offset.offset_us,
+            begin_us: u64::try_from(begin.as_micros()).unwrap_or(u64::MAX),
+        };
+        self.ask_all(offsets.iter().map(question).collect())
+    }
+
+    /// Waits for what one of them says next.
+    ///
+    /// # Errors
+    /// If nothing comes in time, or nothing can come any more.
+    pub fn next(&self, within: Duration) -> Result<Told, RecvTimeoutError> {
+        let told = self.told.as_ref().ok_or(RecvTimeoutError::Disconnected)?;
+        match told.recv_timeout(within)? {
+            // a look whether somebody takes it
+            (member, _) if member >= self.members.len() => Err(RecvTimeoutError::Timeout),
+            told => Ok(told),
+        }
+    }
+
+    /// Whether there is a connection to NATS now.
+    pub fn is_connected(&self) -> bool {
+        self.nats.is_connected()
+    }
+
+    /// Ends all of them well.
+    pub fn stop(&self) {
+        self.say(|word| {
+            if word.state == State::Go {
+                word.state = State::Stop;
+            }
+        });
+    }
+
+    /// Ends one of them at once, which counts as gone: should it come back, it drives no more.
+    pub fn give_up(&self, member: usize) {
+        self.say(|word| {
+            word.gone.insert(member);
+        });
+    }
+
+    /// Ends all of them at once.
+    pub fn abort(&self) {
+        self.say(|word| word.state = State::Abort);
+    }
+
+    fn say(&self, change: impl FnOnce(&mut Word)) {
+        let now = {
+            let mut word = self.word.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut word);
+            word.clone()
+        };
+        // what is not heard is said again
+        self.nats.wait(say(&self.nats.client, &orders_of(&self.run), &now));
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        if self.told.is_some() {
+            self.abort();
+        }
+        // who hands over to nobody ends, so that nothing waits for it
+        self.told = None;
+        // a server that is away keeps it until it expires
+        self.nats.wait_at_most(ANSWER_WITHIN, remove(&self.nats.jetstream, &self.run));
+    }
+}
+
+/// What is put where agents find it.
+#[derive(Debug, Clone, Copy)]
+pub enum File<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// What is in a file.
+    At(&'a Path),
+}
+
+fn count(agents: usize) -> String {
+    if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
+}
+
+async fn say(client: &Client, subject: &str, word: &Word) {
+    if let Ok(payload) = serde_json::to_vec(word) {
+        let _ = client.publish(subject.to_owned(), payload.into()).await;
+        let _ = tokio::time::timeout(BEAT, client.flush()).await;
+    }
+}
+
+/// Takes what members hand over, in order, whatever becomes of the connection, until nobody wants it any more.
+async fn deliver(nats: &(Client, Context), run: &str, members: usize, sink: &SyncSender<Told>) {
+    let mut joiner = Joiner::default();
+    let mut next = 1;
+    let mut purged = Instant::now();
+    loop {
+        let _ = follow(nats, run, members, sink, (&mut joiner, &mut next, &mut purged)).await;
+        if sink_is_gone(sink) {
+            return;
+        }
+        tokio::time::sleep(BEAT / 4).await;
+    }
+}
+
+/// Whether nobody takes anything: a look costs a message that is passed over.
+fn sink_is_gone(sink: &SyncSender<Told>) -> bool {
+    matches!(sink.try_send((usize::MAX, Ok(Vec::new()))), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
+}
+
+async fn follow(
+    (client, jetstream): &(Client, Context),
+    run: &str,
+    members: usize,
+    sink: &SyncSender<Told>,
+    (joiner, next, purged): (&mut Joiner, &mut u64, &mut Instant),
+) -> Result<(), async_nats::Error> {
+    let stream = jetstream.get_stream(stream_of(run)).await?;
+    let config = pull::OrderedConfig {
+        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: *next },
+        ..pull::OrderedConfig::default()
+    };
+    let mut messages = stream.create_consumer(config).await?.messages().await?;
+    let connections = || client.statistics().connects.load(Ordering::Relaxed);
+    let connected = connections();
+    loop {
+        let message = match tokio::time::timeout(BEAT, messages.next()).await {
+            Ok(Some(message)) => message?,
+            Ok(None) => return Ok(()),
+            // a consumer does not outlive its server, which would be found out only after half a minute
+            Err(_) if connections() != connected || sink_is_gone(sink) => return Ok(()),
+            Err(_) => continue,
+        };
+        let sequence = message.info()?.stream_sequence;
+        if sequence < *next {
+            continue;
+        }
+        *next = sequence + 1;
+        let member = message.subject.rsplit('.').next().and_then(|member| member.parse::<usize>().ok());
+        let Some(member) = member.filter(|member| *member < members) else { continue };
+        let told = match joiner.add(member, &message.payload) {
+            Ok(None) => continue,
+            Ok(Some(told)) => Ok(told),
+            Err(flaw) => Err(flaw.to_string()),
+        };
+        // what is not taken stays at the server: the runtime has a thread for those who wait
+        if tokio::task::block_in_place(|| sink.send((member, told))).is_err() {
+            return Ok(());
+        }
+        if purged.elapsed() > PURGE_EVERY {
+            *purged = Instant::now();
+            let _ = stream.purge().sequence(*next).await;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A fleet: agents on other machines drive a load together, and one coordinator adds up what they hand over.
+//!
+//! Coordination and delivery are NATS': who is there stands in a key-value bucket whose entries expire, a run's files go
+//! through an object store, and what agents hand over goes through a JetStream stream, acknowledged, so that a restart of
+//! the server loses nothing. This crate carries bytes and knows no scenario; `lab` makes a driver of it.
+//!
+//! ```no_run
+//! use tidemark_fleet::{Server, look};
+//!
+//! for agent in look(&Server::at("nats://127.0.0.1:4222"))? {
+//!     println!("{}: {} cores, {:?}", agent.presence.name, agent.presence.cores, agent.offset);
+//! }
+//! # Ok::<(), tidemark_fleet::FleetError>(())
+//! ```
+//!
+//! # What holds
+//!
+//! - **No part of a load is driven twice or left out** ([`split`]): threads have numbers over the whole fleet.
+//! - **One start** ([`clock`]): each agent begins at one instant of its own monotonic clock. Its offset to the coordinator's is
+//!   the middle of the shortest of many round trips; half of that trip is the bound.
+//! - **At least once, and counted once** ([`pieces`]): a message has a number, which the server and the reader both look at.
+//! - **An agent is no remote shell**: it drives hosts that its own list allows ([`allow`]), and starts no program.
+//! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
+
+mod agent;
+pub mod allow;
+pub mod clock;
+mod coordinator;
+mod error;
+pub mod pieces;
+mod presence;
+mod server;
+pub mod split;
+
+use std::time::Duration;
+
+pub use agent::{About, Job, Order, PrivateFolder, serve};
+pub use coordinator::{Coordinator, File, Here, look};
+pub use error::FleetError;
+pub use presence::Presence;
+pub use server::Server;
+
+/// An agent that hears no coordinator for so long stops by itself.
+pub const ALONE_AFTER: Duration = Duration::from_secs(10);
+/// The same where it has no connection to NATS: a cut of 10 s is no reason to stop.
+pub const CUT_AFTER: Duration = Duration::from_secs(30);
+/// How often coordinator and agents say that they are there.
+pub const BEAT: Duration = Duration::from_secs(1);

@@ -1,0 +1,149 @@
+//! How many instances another load takes.
+
+use tidemark_plan::{Interval, Point, Scalability};
+
+use super::run::under;
+use super::{Block, Chart, Level, Table};
+use crate::cost::NamedBill;
+use crate::jmeter::Series;
+use crate::plan::{Loss, OwnRun, Planned, rate, time};
+use crate::units::{compact, count, duration, percent, three_digits};
+
+/// A response time is drawn up to so many times its objective.
+const DRAWN_MOST: f64 = 2.0;
+/// Inputs that are shown.
+const INPUTS_MAX: usize = 8;
+
+/// The report.
+pub fn plan(plan: &Planned) -> Vec<Block> {
+    let level = if plan.notes.is_empty() { Level::Good } else { Level::Warning };
+    let mut blocks = vec![
+        Block::Title(level, format!("Plan of {}", plan.scenario)),
+        Block::Lead(level, plan.says.clone()),
+    ];
+    blocks.extend(plan.notes.iter().map(|note| Block::point(Level::Warning, note)));
+    blocks.extend([Block::Gap, Block::Table(tiers(plan))]);
+    if let Some(loss) = &plan.loss {
+        blocks.push(lost(loss));
+    }
+    blocks.extend(under("Load", [Block::Table(rates(plan)), Block::Chart(chart(plan))]));
+    blocks.extend(under("What matters most", [Block::Table(inputs(plan))]));
+    blocks.extend(plan.scalability.iter().flat_map(|law| under("Cores", [scalability(law)])));
+    if let Some(bill) = &plan.bill {
+        let named = NamedBill { name: plan.scenario.clone(), runs: Vec::new(), bill: bill.clone() };
+        // the answer is said already
+        let is_more = |block: &Block| !matches!(block, Block::Title(..) | Block::Lead(..));
+        blocks.extend(super::cost(&[named]).into_iter().filter(is_more));
+    }
+    blocks.extend(under("The model and its run", own_run(&plan.own_run)));
+    let assumed = plan.assumptions.iter().map(|says| Block::point(Level::Plain, says));
+    blocks.extend(under("Assumed", assumed));
+    blocks.push(Block::line("run", &[&plan.run_dir]));
+    blocks
+}
+
+fn tiers(plan: &Planned) -> Table {
+    let head = ["", "instances", "to lose", "in the run", "cores", "busy", "CPU of a request"];
+    let mut table = Table::new(head).dispensable(&["in the run", "cores"]).whole_names();
+    for of in &plan.tiers {
+        let spare = if of.spare > 0 { count(of.spare) } else { "-".to_owned() };
+        let cells = [
+            count(of.instances),
+            spare,
+            count(of.measured_instances),
+            count(of.cores),
+            percent(of.utilisation),
+            duration(of.cpu_s * 1e6),
+        ];
+        table.row(&of.tier, cells);
+    }
+    table
+}
+
+fn lost(loss: &Loss) -> Block {
+    let failed = match loss.failed {
+        0 => "no request fails".to_owned(),
+        1 => "1 request fails".to_owned(),
+        many => format!("{} requests fail", count(many)),
+    };
+    match loss.recovered_after_s {
+        Some(after) if after > 0.0 => {
+            Block::line("loss", &[&failed, &format!("objectives are kept again after {after:.0}s")])
+        }
+        Some(_) => Block::line("loss", &[&failed, "objectives are kept all the time"]),
+        None => Block::Line(
+            "loss".into(),
+            vec![(Level::Bad, format!("{failed}, and objectives are not kept again within 20s"))],
+        ),
+    }
+}
+
+fn rates(plan: &Planned) -> Table {
+    let mut table = Table::new(["", "p50", "p99", "failed", "holds", "busiest"]).whole_names();
+    for of in &plan.curve {
+        let failed = if of.failed_share > 0.0 { percent(of.failed_share) } else { "0".to_owned() };
+        let holds = if of.holds { "yes" } else { "no" };
+        let busy = plan.tiers.iter().zip(&of.utilisation).max_by(|one, other| one.1.total_cmp(other.1));
+        let busiest = busy.map_or_else(String::new, |(of, busy)| format!("{} {}", of.tier, percent(*busy)));
+        let name = match of.per_s == plan.per_s {
+            true => format!("{}, the plan", rate(of.per_s)),
+            false => rate(of.per_s),
+        };
+        table.row(&name, [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest]);
+    }
+    table
+}
+
+/// The first objective's percentile over the rate, with its bound.
+fn chart(plan: &Planned) -> Chart {
+    // the rate itself stands between others
+    let points: Vec<&Point> = plan.curve.iter().filter(|of| of.per_s != plan.per_s).collect();
+    let at: Vec<String> = points.iter().map(|of| format!("{}/s", compact(of.per_s))).collect();
+    let bound_ms = plan.bound_s * 1e3;
+    let most = DRAWN_MOST * bound_ms;
+    let value = |of: &Point| of.objective_s.map_or(most, |seconds| (seconds * 1e3).min(most));
+    let first = plan.objectives.first().map_or("", String::as_str);
+    let lines = vec![
+        Series {
+            name: "response time".into(),
+            at: at.clone(),
+            values: points.into_iter().map(value).collect(),
+        },
+        Series { name: first.to_owned(), values: vec![bound_ms; at.len()], at },
+    ];
+    Chart { caption: format!("{first} by rate, ms"), most: Some(most), lines }
+}
+
+fn inputs(plan: &Planned) -> Table {
+    let mut table = Table::new(["", "a fifth less", "a fifth more", "holds"]).whole_names();
+    for of in plan.sensitivity.iter().take(INPUTS_MAX) {
+        let holds = if of.holds { "yes" } else { "no" };
+        table.row(&of.input, [time(of.less_s), time(of.more_s), holds.to_owned()]);
+    }
+    table
+}
+
+fn scalability(law: &Scalability) -> Block {
+    let interval = |of: &Interval| {
+        let [value, low, high] = [of.value, of.low, of.high].map(three_digits);
+        format!("{value} ({low} to {high})")
+    };
+    let best = law.best_size.map_or_else(String::new, |size| format!("most at {} cores", three_digits(size)));
+    let parts = [
+        format!("{} with one", rate(law.one_per_s)),
+        format!("contention {}", interval(&law.alpha)),
+        format!("coherence {}", interval(&law.beta)),
+        best,
+    ];
+    Block::line("scalability", &parts.each_ref().map(String::as_str))
+}
+
+fn own_run(own: &OwnRun) -> Vec<Block> {
+    let mut table = Table::new(["", "measured", "simulated"]).whole_names();
+    table.row("p50", [time(own.measured_p50_s), time(own.simulated_p50_s)]);
+    table.row("p99", [time(own.measured_p99_s), time(own.simulated_p99_s)]);
+    if let Some((measured, simulated)) = own.measured_limit_per_s.zip(own.simulated_limit_per_s) {
+        table.row("limit", [measured, simulated].map(rate));
+    }
+    vec![Block::line("rate", &[&rate(own.per_s)]), Block::Table(table)]
+}

@@ -1,0 +1,427 @@
+//! How many instances another load takes: what a run measured becomes a model, which is simulated.
+//!
+//! Each request draws a service time of the run's histogram. A share of it is CPU of each tier, as large as the tier's CPU time
+//! for a request is of the mean service time; what no CPU explains goes by without a core. So a model without queues has the
+//! measured service times, and the measured CPU.
+
+mod model;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use tidemark_plan::{
+    Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Survives, curve, sensitivity,
+};
+use tidemark_record::bill::{Bill, Role};
+use tidemark_record::summary::BOTTLENECK;
+use tidemark_record::{Manifest, ReasonKind, Run};
+use tidemark_scenario::plan::{self as scenario, About, Comparison, Metric};
+use tidemark_scenario::prices::Prices;
+
+use crate::cost::{Usage, of_usage};
+use crate::json::schema_of;
+use crate::units::{duration, percent, three_digits};
+use model::Measured;
+
+/// Rates that the curve shows, up to this share of the highest that holds.
+const CURVE: (u32, f64) = (8, 1.2);
+/// Shares of a search's limit at which the model of the run is looked at.
+const OF_LIMIT: [f64; 4] = [0.5, 0.7, 0.9, 1.1];
+/// A model that is further from its own run than this says so.
+const OFF_MOST: f64 = 0.2;
+/// Requests that may fail where no objective says it.
+const FAILED_MOST: f64 = 0.001;
+/// How long an instance or a zone is lost, and until that is noticed, seconds.
+const LOST_S: f64 = 20.0;
+const NOTICED_S: f64 = 2.0;
+/// A run whose machine was busier than this has waits in its service times.
+const BUSY: f64 = 0.5;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wish<'a> {
+    /// Requests a second; without, those of the run.
+    pub per_s: Option<f64>,
+    /// By how much that grows.
+    pub growth: f64,
+    /// Objectives; without, those of the run.
+    pub objectives: &'a [String],
+    /// The load that is to hold beyond that: 0.1 is a tenth more.
+    pub margin: f64,
+    /// What may be lost.
+    pub survives: Survives,
+    /// Zones that instances are spread over.
+    pub zones: usize,
+    /// `TIER.KEY` and its value.
+    pub settings: &'a [(String, String)],
+    /// What machines cost, and how many cores they have.
+    pub prices: Option<&'a Prices>,
+    /// Among how many a month's price is divided.
+    pub customers: Option<u64>,
+    /// Where random numbers begin.
+    pub seed: u64,
+}
+
+/// What a plan is made of, beside the run.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The limit that a search found with the run's system, requests a second.
+    pub limit_per_s: Option<f64>,
+    /// How cores hinder each other, of searches at several sizes.
+    pub scalability: Option<Scalability>,
+    /// What is to be known of those.
+    pub notes: Vec<String>,
+}
+
+/// A tier of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PlannedTier {
+    /// Its name.
+    pub tier: String,
+    /// What it is to the run.
+    pub role: Role,
+    /// Instances of the run.
+    pub measured_instances: u64,
+    /// Instances that it takes.
+    pub instances: u64,
+    /// Those of them that are there to be lost.
+    pub spare: u64,
+    /// Cores of an instance.
+    pub cores: u64,
+    /// CPU time of a request, seconds.
+    pub cpu_s: f64,
+    /// The share of its cores that is busy at the rate, 0 to 1.
+    pub utilisation: f64,
+}
+
+/// The model beside the run that it is made of.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OwnRun {
+    /// The run's rate, requests a second.
+    pub per_s: f64,
+    /// Measured median, seconds.
+    pub measured_p50_s: Option<f64>,
+    /// Simulated median, seconds.
+    pub simulated_p50_s: Option<f64>,
+    /// Measured 99th percentile, seconds.
+    pub measured_p99_s: Option<f64>,
+    /// Simulated 99th percentile, seconds.
+    pub simulated_p99_s: Option<f64>,
+    /// The limit that a search found, requests a second; absent of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_limit_per_s: Option<f64>,
+    /// The model's limit with the run's instances on the run's machine, requests a second; absent of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_limit_per_s: Option<f64>,
+    /// What the model says of the run's system at 50, 70, 90 and 110 % of the limit that a search found; empty of a run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Point>,
+}
+
+/// What happens while an instance or a zone is lost.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Loss {
+    /// Requests that fail.
+    pub failed: u64,
+    /// From the loss until the objectives are kept again, seconds; null where they are not within the time simulated.
+    pub recovered_after_s: Option<f64>,
+}
+
+/// What `tidemark plan --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Planned {
+    /// The answer in a sentence.
+    pub says: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The run that it is made of.
+    pub run_dir: String,
+    /// The rate, requests a second.
+    pub per_s: f64,
+    /// Objectives that are kept.
+    pub objectives: Vec<String>,
+    /// The bound of the first percentile among them, seconds.
+    pub bound_s: f64,
+    /// The load beyond the rate that holds, too, as a share of it.
+    pub margin: f64,
+    /// What may be lost.
+    pub survives: Survives,
+    /// Zones.
+    pub zones: u64,
+    /// The tiers.
+    pub tiers: Vec<PlannedTier>,
+    /// The highest rate that all of them hold, requests a second.
+    pub holds_per_s: f64,
+    /// The tier that breaks first.
+    pub breaks_first: String,
+    /// What comes of rates up to above the highest that holds, at equal distances, and of the rate itself.
+    pub curve: Vec<Point>,
+    /// What a fifth more or less of each input does to the first objective.
+    pub sensitivity: Vec<Sensitivity>,
+    /// What happens while something is lost; absent where nothing is to survive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// The model beside its own run.
+    pub own_run: OwnRun,
+    /// How cores hinder each other; absent where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scalability: Option<Scalability>,
+    /// What it costs; absent without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
+    /// What it assumes.
+    pub assumptions: Vec<String>,
+    /// What must be known before the answer.
+    pub notes: Vec<String>,
+}
+
+impl Planned {
+    /// As JSON with a line end.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a plan is plain JSON") + "\n"
+    }
+
+    /// The schema of that: `docs/plan.schema.json`.
+    pub fn schema() -> Value {
+        schema_of::<Planned>("What tidemark plan prints with --json")
+    }
+}
+
+/// Makes a plan of a run.
+///
+/// # Errors
+/// Why there is none, for a person: the run measured the load generator, say, or no number of instances is enough.
+pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, String> {
+    refuse(&run.manifest)?;
+    let mut measured = Measured::of(run)?;
+    let mut notes = caveats(&run.manifest, &measured);
+    notes.extend(beside.notes.iter().cloned());
+    let own = measured.model_of_run();
+    let (texts, objectives, failed_most) = objectives(&run.manifest, wish, &mut notes)?;
+    measured.set_machines(wish.prices);
+    if let Some(law) = &beside.scalability {
+        measured.set_contention(law.contention());
+    }
+    let mut model = measured.model(wish.zones);
+    settings::apply(&mut model, wish.settings)?;
+    let per_s = wish.per_s.unwrap_or(run.manifest.summary.achieved_per_s) * wish.growth;
+    let question = Question {
+        model,
+        per_s,
+        margin: wish.margin,
+        objectives,
+        failed_most,
+        survives: wish.survives,
+        seed: wish.seed,
+    };
+    let says = |wrong: tidemark_plan::Wrong| wrong.to_string();
+    let own_run = own_run(run, &own, &question, beside).map_err(says)?;
+    notes.extend(words::off(&own_run, OFF_MOST));
+    let answer = question.answer().map_err(says)?;
+    let planned = question.with_instances(&answer.instances);
+    let curve = curve(&question, &planned, &rates(answer.holds_per_s, per_s)).map_err(says)?;
+    let sensitivity = sensitivity(&question, &planned).map_err(says)?;
+    let loss = loss(&question, &answer)?;
+    if loss.is_none() && wish.survives != Survives::Nothing {
+        notes.push(
+            "the loss itself was not simulated: there are too many requests for tiers of so few instances"
+                .into(),
+        );
+    }
+    let tiers = tiers(&measured, &planned, &answer, per_s);
+    let bill = wish.prices.map(|prices| bill(run, &measured, &answer, per_s, prices, wish.customers));
+    let breaks_first = planned.tiers[answer.breaks].name.clone();
+    let mut planned = Planned {
+        says: String::new(),
+        scenario: run.manifest.scenario.clone(),
+        run_dir: run.dir.display().to_string(),
+        per_s,
+        objectives: texts,
+        bound_s: question.objectives.first().map_or(0.0, |of| of.within_s),
+        margin: wish.margin,
+        survives: wish.survives,
+        zones: wish.zones as u64,
+        tiers,
+        holds_per_s: answer.holds_per_s,
+        breaks_first,
+        curve,
+        sensitivity,
+        loss,
+        own_run,
+        scalability: beside.scalability.clone(),
+        bill,
+        assumptions: words::assumptions(&measured, wish),
+        notes,
+    };
+    planned.says = words::says(&planned);
+    Ok(planned)
+}
+
+/// The rates of the curve, at equal distances, and the rate itself among them.
+fn rates(holds_per_s: f64, per_s: f64) -> Vec<f64> {
+    let (count, most) = CURVE;
+    let at = |number: u32| holds_per_s * most * f64::from(number) / f64::from(count);
+    let mut rates: Vec<f64> = (1..=count).map(at).chain([per_s]).collect();
+    rates.sort_by(f64::total_cmp);
+    rates
+}
+
+/// A run that says nothing of the system.
+fn refuse(manifest: &Manifest) -> Result<(), String> {
+    let summary = &manifest.summary;
+    let reason = summary.verdict.reasons.iter().find(|reason| reason.kind() == ReasonKind::DriverBound);
+    let says = summary.driver.limits.first().map(String::as_str).or(reason.map(|reason| &**reason));
+    if let Some(says) = says {
+        let says = says.trim_start_matches("driver-bound: ").trim_start_matches(BOTTLENECK);
+        return Err(format!("no plan from this run: {BOTTLENECK}{says}"));
+    }
+    if summary.measured_s <= 0.0 || summary.achieved_per_s <= 0.0 {
+        return Err("no plan from this run: no good answer came in its measured window".into());
+    }
+    Ok(())
+}
+
+/// What a reader must know of the run.
+fn caveats(manifest: &Manifest, measured: &Measured) -> Vec<String> {
+    let usage = Usage::of(manifest);
+    let mut notes: Vec<String> = usage.caveat().into_iter().collect();
+    if let Some(state) = manifest.summary.steady_state.as_ref().filter(|state| state.steady == Some(false)) {
+        notes.push(format!("the run was not steady, and neither is what follows from it: {}", state.reason));
+    }
+    notes.extend(usage.unseen().into_iter().map(|says| says.replace("is in no sum", "is not in the plan")));
+    notes.extend(usage.faults.iter().cloned());
+    notes.extend(measured.left_out.iter().cloned());
+    if let Some(busy) = measured.machine_busy().filter(|busy| *busy > BUSY) {
+        notes.push(format!(
+            "the run's machine was {} busy: its service times have waits in them, so that the plan errs on the safe side; \
+             a run at less load tells more",
+            percent(busy)
+        ));
+    }
+    notes
+}
+
+/// The objectives as they are written, those that bound a percentile, and which share may fail.
+fn objectives(
+    manifest: &Manifest,
+    wish: &Wish<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<String>, Vec<Objective>, f64), String> {
+    let is_asked = !wish.objectives.is_empty();
+    let texts: Vec<String> = match is_asked {
+        true => wish.objectives.to_vec(),
+        false => manifest.objectives.iter().map(|of| of.objective.clone()).collect(),
+    };
+    let (mut kept, mut found, mut failed_most) = (Vec::new(), Vec::new(), FAILED_MOST);
+    for text in texts {
+        let upper = |of: &scenario::Objective| {
+            of.about == About::All && matches!(of.comparison, Comparison::Less | Comparison::LessOrEqual)
+        };
+        match scenario::Objective::read(&text) {
+            Ok(of) if upper(&of) && matches!(of.metric, Metric::Percentile(p) if p < 100.0) => {
+                let Metric::Percentile(p) = of.metric else { continue };
+                found.push(Objective { share: p / 100.0, within_s: of.bound * 1e-6 });
+                kept.push(text);
+            }
+            Ok(of) if upper(&of) && of.metric == Metric::ErrorShare => {
+                failed_most = of.bound;
+                kept.push(text);
+            }
+            Err(wrong) if is_asked => return Err(wrong),
+            _ if is_asked => {
+                return Err(format!("a plan keeps percentiles and shares of errors; \"{text}\" is neither; write it like \"p99 < 50ms\""));
+            }
+            _ => notes.push(format!("the run's objective `{text}` is not in the plan, which keeps percentiles and shares of errors")),
+        }
+    }
+    if found.is_empty() {
+        return Err("a plan needs a percentile to keep; give --objective 'p99 < 300ms'".into());
+    }
+    Ok((kept, found, failed_most))
+}
+
+fn own_run(
+    run: &Run,
+    own: &Model,
+    question: &Question,
+    beside: &Beside,
+) -> Result<OwnRun, tidemark_plan::Wrong> {
+    let per_s = run.manifest.summary.achieved_per_s;
+    let simulated = question.look(own, per_s)?;
+    let simulated_limit_per_s = beside.limit_per_s.map(|_| question.limit(own)).transpose()?;
+    let at = beside.limit_per_s.map_or_else(Vec::new, |limit| OF_LIMIT.map(|share| share * limit).to_vec());
+    let at = curve(question, own, &at)?;
+    let times = &run.manifest.summary.good.response_time_us;
+    let seconds = |us: Option<u64>| us.map(|us| us as f64 * 1e-6);
+    Ok(OwnRun {
+        per_s,
+        measured_p50_s: seconds(times.p50),
+        simulated_p50_s: simulated.good.quantile_s(0.5, 0).filter(|_| !simulated.grows()),
+        measured_p99_s: seconds(times.p99),
+        simulated_p99_s: simulated.good.quantile_s(0.99, 0).filter(|_| !simulated.grows()),
+        measured_limit_per_s: beside.limit_per_s,
+        simulated_limit_per_s: simulated_limit_per_s.map(|(per_s, _)| per_s),
+        at,
+    })
+}
+
+fn loss(question: &Question, answer: &Answer) -> Result<Option<Loss>, String> {
+    let outcome = question.loss(&answer.instances, NOTICED_S, LOST_S).map_err(|wrong| wrong.to_string())?;
+    Ok(outcome.map(|outcome| {
+        let within_s = question.objectives.iter().map(|of| of.within_s).fold(f64::MAX, f64::min);
+        // the loss comes 5 s after measuring began
+        let is_bad = |of: &tidemark_plan::Stretch| of.failed > 0 || of.mean_s > within_s;
+        let last = outcome.stretches.iter().rposition(is_bad);
+        let is_over = last.is_none_or(|at| at + 1 < outcome.stretches.len());
+        let after = last.map_or(0.0, |at| (at as f64 + 1.0 - 5.0).max(0.0));
+        Loss { failed: outcome.failed, recovered_after_s: is_over.then_some(after) }
+    }))
+}
+
+fn tiers(measured: &Measured, planned: &Model, answer: &Answer, per_s: f64) -> Vec<PlannedTier> {
+    let tier = |(index, of): (usize, &model::MeasuredTier)| PlannedTier {
+        tier: of.tier.name.clone(),
+        role: of.tier.role,
+        measured_instances: of.tier.instances,
+        instances: answer.instances[index] as u64,
+        spare: answer.spare[index] as u64,
+        cores: planned.tiers[index].cores as u64,
+        cpu_s: of.cpu_s,
+        utilisation: planned.utilisation(index, per_s),
+    };
+    measured.tiers.iter().enumerate().map(tier).collect()
+}
+
+fn bill(
+    run: &Run,
+    measured: &Measured,
+    answer: &Answer,
+    per_s: f64,
+    prices: &Prices,
+    customers: Option<u64>,
+) -> Bill {
+    let tiers: Vec<_> = measured
+        .tiers
+        .iter()
+        .zip(&answer.instances)
+        .map(|(of, instances)| (&of.tier, *instances as u64, of.cpu_s))
+        .collect();
+    of_usage(&Usage::planned(&run.manifest.scenario, per_s, &tiers), prices, customers)
+}
+
+/// A time for a person; `no end` of a queue that grows.
+pub(crate) fn time(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "no end".to_owned(), |seconds| duration(seconds * 1e6))
+}
+
+/// A rate for a person.
+pub(crate) fn rate(per_s: f64) -> String {
+    match per_s {
+        1_000.0.. => format!("{}/s", crate::units::count(per_s.round() as u64)),
+        _ => format!("{}/s", three_digits(per_s)),
+    }
+}

@@ -1,0 +1,210 @@
+use tempfile::TempDir;
+use tidemark_record::manifest::{ObjectiveResult, Service, Store};
+use tidemark_record::summary::{Process, Status, SteadyState};
+use tidemark_record::{Outcome, Run, RunWriter, ThreadInterval, summarize};
+
+use super::*;
+use crate::blocks::tests::shown;
+use crate::test_run::timed;
+
+/// Ten seconds of 1000 requests a second: web takes 2 ms of CPU for each, redis 0.5 ms; half of them 4 ms, half 6 ms.
+fn measured() -> (TempDir, Run) {
+    let dir = tempfile::tempdir().unwrap();
+    let labels = vec!["Query".to_owned()];
+    let mut writer = RunWriter::create(dir.path(), &labels, "name: shop\n").unwrap();
+    writer.threads(1);
+    for second in 0..10 {
+        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        one.in_window = true;
+        (one.offered, one.measured_offered) = (1_000, 1_000);
+        one.series = vec![timed(0, Outcome::Ok, true, &[([4_100, 4_000], 500), ([6_100, 6_000], 500)])];
+        writer.add_interval(&one).unwrap();
+    }
+    let mut summary = summarize(writer.totals(), dir.path());
+    let process = |name: &str, cpu_s: f64| Process {
+        name: name.into(),
+        cpu_s,
+        seen_s: Some(10.0),
+        ..Process::default()
+    };
+    summary.processes = vec![process("system", 20.0), process("redis", 5.0), process("driver", 1.0)];
+    summary.verdict.status = Status::Pass;
+    summary.verdict.reasons.clear();
+    let mut manifest = Manifest::new("shop", labels, summary);
+    manifest.machine.cores = 16;
+    manifest.services =
+        vec![Service { name: "web".into(), addresses: vec!["a".into()], driven: true, ..Service::default() }];
+    manifest.stores = vec![Store { name: "redis".into(), addresses: vec!["b".into()], ..Store::default() }];
+    let objective =
+        |objective: &str| ObjectiveResult { objective: objective.into(), ..ObjectiveResult::default() };
+    manifest.objectives = ["p99 < 20ms", "errors < 1%", "lost = 0"].map(objective).to_vec();
+    writer.finish(&manifest).unwrap();
+    let run = Run::open(dir.path()).unwrap();
+    (dir, run)
+}
+
+fn wish() -> Wish<'static> {
+    Wish {
+        per_s: Some(10_000.0),
+        growth: 1.0,
+        objectives: &[],
+        margin: 0.1,
+        survives: Survives::Nothing,
+        zones: 3,
+        settings: &[],
+        prices: None,
+        customers: None,
+        seed: 1,
+    }
+}
+
+#[test]
+fn a_run_becomes_tiers_with_its_cpu_and_its_times() {
+    let (_dir, run) = measured();
+    let planned = plan(&run, &Beside::default(), &wish()).unwrap();
+    let [web, redis] = &planned.tiers[..] else { panic!("{:?}", planned.tiers) };
+    assert_eq!((web.tier.as_str(), redis.tier.as_str()), ("web", "redis"));
+    assert!((web.cpu_s - 0.002).abs() < 1e-6 && (redis.cpu_s - 0.000_5).abs() < 1e-6, "{web:?} {redis:?}");
+    // 20 cores' worth of work for web, 5 for redis, and room for p99
+    assert!((22..40).contains(&web.instances) && (6..14).contains(&redis.instances), "{planned:?}");
+    assert!(planned.holds_per_s >= 10_900.0, "{}", planned.holds_per_s);
+    // with the run's own load and a machine with room the model has the run's times
+    let own = &planned.own_run;
+    let near = |one: Option<f64>, other: Option<f64>| (one.unwrap() / other.unwrap() - 1.0).abs() < 0.1;
+    assert!(
+        near(own.simulated_p50_s, own.measured_p50_s) && near(own.simulated_p99_s, own.measured_p99_s),
+        "{own:?}"
+    );
+    assert_eq!(planned.objectives, ["p99 < 20ms", "errors < 1%"]);
+    assert_eq!(
+        planned.notes,
+        ["the run's objective `lost = 0` is not in the plan, which keeps percentiles and shares of errors"]
+    );
+    let text = shown(&crate::blocks::plan(&planned), 100);
+    assert!(text.contains("10,000/s with p99 < 20ms and errors < 1% take "), "{text}");
+    assert!(text.contains("10,000/s, the plan") && text.contains("no end"), "{text}");
+    assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
+    assert!(crate::still::plan(&planned).contains("<svg"));
+    assert_eq!(
+        planned,
+        plan(&run, &Beside::default(), &wish()).unwrap(),
+        "by its seed it is always the same"
+    );
+}
+
+#[test]
+fn machines_have_their_cores_and_a_zone_costs_what_it_adds() {
+    let (_dir, run) = measured();
+    let text = "{currency: EUR, source: x, date: 2026-11-29, machines: {m: {cores: 4, memory: 8GiB, hour: 0.2}}, machine: m}";
+    let prices = Prices::parse("p", text).unwrap();
+    let asked = Wish { prices: Some(&prices), survives: Survives::Zone, ..wish() };
+    let planned = plan(&run, &Beside::default(), &asked).unwrap();
+    let web = &planned.tiers[0];
+    assert_eq!(web.cores, 4);
+    assert!(
+        web.spare >= 3 && web.instances - web.instances.div_ceil(3) >= web.instances - web.spare,
+        "{web:?}"
+    );
+    let all: u64 = planned.tiers.iter().map(|of| of.instances).sum();
+    let hour = planned.bill.as_ref().unwrap().whole.unwrap().per_hour;
+    assert_eq!(hour.nano(), u128::from(all) * 200_000_000);
+    assert!(planned.says.contains(" EUR a month"), "{}", planned.says);
+    assert!(
+        planned.loss.as_ref().is_some_and(|loss| loss.failed > 0 && loss.recovered_after_s.is_some()),
+        "{planned:?}"
+    );
+    // cores that hinder each other do less
+    let interval = |value: f64| tidemark_plan::Interval { value, low: value / 2.0, high: value * 2.0 };
+    let law = Scalability { one_per_s: 400.0, alpha: interval(0.2), beta: interval(0.0), best_size: None };
+    let beside = Beside { scalability: Some(law), ..Beside::default() };
+    let hindered = plan(&run, &beside, &asked).unwrap();
+    assert!(
+        hindered.tiers[0].instances > web.instances
+            && hindered.tiers[1].instances == planned.tiers[1].instances
+    );
+    let text = shown(&crate::blocks::plan(&hindered), 100);
+    assert!(text.contains("contention 0.2 (0.1 to 0.4)"), "{text}");
+    // a day's rate is one a second
+    assert!(rate(430e9 / 86_400.0).starts_with("4,976,852"));
+}
+
+#[test]
+fn what_if() {
+    let (_dir, run) = measured();
+    let with = |name: &str, value: &str| {
+        let settings = [(name.to_owned(), value.to_owned())];
+        plan(&run, &Beside::default(), &Wish { settings: &settings, ..wish() })
+    };
+    let plain = plan(&run, &Beside::default(), &wish()).unwrap();
+    let instances = |of: &Planned| [of.tiers[0].instances, of.tiers[1].instances];
+    let [web, redis] = instances(&plain);
+    let cached = instances(&with("redis.hit", "80%").unwrap());
+    assert!(cached[1] * 2 < redis && cached[0].abs_diff(web) <= 2, "{cached:?} {web} {redis}");
+    assert!(instances(&with("web.cpu", "1ms").unwrap())[0] < web * 2 / 3);
+    assert_eq!(with("web.cores", "8").unwrap().tiers[0].cores, 8);
+    for (name, value, says) in [
+        ("wbe.cores", "2", "did you mean web"),
+        ("web.core", "2", "did you mean cores"),
+        ("web.cores", "two", "whole number"),
+        ("cores", "2", "like web.cores=4"),
+        ("web.pool", "2", "no pool"),
+    ] {
+        let told = with(name, value).unwrap_err();
+        assert!(told.starts_with(&format!("--set {name}={value}: ")) && told.contains(says), "{told}");
+    }
+}
+
+#[test]
+fn a_run_that_measured_the_load_generator_is_refused_and_one_that_drifts_says_so() {
+    let (_dir, mut run) = measured();
+    run.manifest.summary.steady_state =
+        Some(SteadyState { steady: Some(false), reason: "the rate falls".into(), ..SteadyState::default() });
+    let planned = plan(&run, &Beside::default(), &wish()).unwrap();
+    assert!(
+        planned.notes[0].contains("not steady") && planned.notes[0].contains("the rate falls"),
+        "{:?}",
+        planned.notes
+    );
+    run.manifest.summary.driver.limits = vec!["its busiest thread had 98% of a core".into()];
+    let told = plan(&run, &Beside::default(), &wish()).unwrap_err();
+    assert_eq!(
+        told,
+        "no plan from this run: the load generator was the bottleneck: its busiest thread had 98% of a core"
+    );
+    run.manifest.summary.driver.limits.clear();
+    run.manifest.summary.verdict.reasons = vec![ReasonKind::DriverBound.told("too slow")];
+    assert!(plan(&run, &Beside::default(), &wish()).unwrap_err().contains("bottleneck"));
+}
+
+#[test]
+fn what_cannot_be_planned_is_told() {
+    let (_dir, mut run) = measured();
+    let told = |run: &Run, objective: &str| {
+        let objectives = [objective.to_owned()];
+        plan(run, &Beside::default(), &Wish { objectives: &objectives, ..wish() }).unwrap_err()
+    };
+    assert!(
+        told(&run, "p99 < 5ms").starts_with("no number of instances keeps p99 < "),
+        "{}",
+        told(&run, "p99 < 5ms")
+    );
+    assert!(told(&run, "mean < 5ms").contains("is neither"));
+    assert!(told(&run, "errors < 1%").contains("a percentile to keep"));
+    run.manifest.summary.processes.retain(|of| of.name != "system");
+    assert!(told(&run, "p99 < 20ms").contains("was not watched"));
+}
+
+#[test]
+fn what_matters_and_limits_stand_beside_what_was_measured() {
+    let (_dir, run) = measured();
+    let beside = Beside { limit_per_s: Some(9_000.0), ..Beside::default() };
+    let planned = plan(&run, &beside, &wish()).unwrap();
+    // 16 cores, less the driver's share of 1 in 26, hold at most 15 / 2.5 ms
+    let limit = planned.own_run.simulated_limit_per_s.unwrap();
+    assert!((5_000.0..6_000.0).contains(&limit), "{limit}");
+    assert!(
+        planned.notes.iter().any(|note| note.contains("does not fit its own search: the limit was 9,000/s")),
+        "{:?}",
+        planned.notes
+    );
+}

@@ -1,0 +1,97 @@
+//! A plan in words.
+
+use tidemark_plan::Survives;
+
+use super::model::Measured;
+use super::{OwnRun, Planned, Wish, rate, time};
+use crate::units::{duration, percent, plural};
+
+/// The answer: `50,000/s with p99 < 300ms take 14 web and 4 data; they hold 58,300/s, then web breaks first`.
+pub(super) fn says(plan: &Planned) -> String {
+    let tiers: Vec<String> =
+        plan.tiers.iter().map(|of| format!("{} {}", crate::units::count(of.instances), of.tier)).collect();
+    let spare = match plan.survives {
+        Survives::Nothing => "",
+        Survives::Instance => ", of which one of each may be lost",
+        Survives::Zone => ", of which a zone may be lost",
+    };
+    let month = plan.bill.as_ref().and_then(|bill| {
+        let price = bill.whole?;
+        let sum = if bill.not_in_sums.is_empty() { "" } else { " at least" };
+        Some(format!("; {} {} a month{sum}", price.per_month.shown(), bill.currency))
+    });
+    format!(
+        "{} with {} take {}{spare}; they hold {}, then {} breaks first{}",
+        rate(plan.per_s),
+        plan.objectives.join(" and "),
+        listed(&tiers),
+        rate(plan.holds_per_s),
+        plan.breaks_first,
+        month.unwrap_or_default()
+    )
+}
+
+/// `a, b and c`.
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// What a plan takes for granted.
+pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
+    let mean_s = measured.service_times.mean_s();
+    let mut all = vec![
+        "requests come at random (Poisson), and the mix is the run's".to_owned(),
+        "each request visits each tier once, one tier after the other, and takes the CPU that it took in the run".to_owned(),
+        "a core does as much work as one of the run's machine".to_owned(),
+        "stores spread their load evenly over their instances, and more instances do as much more work".to_owned(),
+        "callers send to instances in turn".to_owned(),
+        "the network between instances takes no time beyond the run's; --set TIER.hop=1ms adds some".to_owned(),
+    ];
+    let rest_s = measured.rest_s();
+    if rest_s > 0.0 {
+        let share = rest_s / mean_s;
+        all.push(format!(
+            "{} of the mean service time of {} have no CPU, and do not grow with the load",
+            percent(share),
+            duration(mean_s * 1e6)
+        ));
+    }
+    if wish.prices.is_none() {
+        all.push("an instance has 1 core; --prices FILE or --set TIER.cores=N says otherwise".to_owned());
+    }
+    if wish.survives == Survives::Zone {
+        all.push(format!("instances are spread evenly over {}", plural(wish.zones as u64, "zone")));
+    }
+    all
+}
+
+/// Where the model says something else of its own run than was measured.
+pub(super) fn off(own: &OwnRun, most: f64) -> Vec<String> {
+    let is_off = |measured: f64, simulated: f64| (simulated / measured - 1.0).abs() > most;
+    let mut notes = Vec::new();
+    let pairs =
+        [("p50", own.measured_p50_s, own.simulated_p50_s), ("p99", own.measured_p99_s, own.simulated_p99_s)];
+    for (name, measured, simulated) in pairs {
+        if measured.is_some_and(|measured| simulated.is_none_or(|simulated| is_off(measured, simulated))) {
+            notes.push(format!(
+                "the model does not fit its own run: {name} was {}, and it says {}",
+                time(measured),
+                time(simulated)
+            ));
+        }
+    }
+    if let Some((measured, simulated)) = own.measured_limit_per_s.zip(own.simulated_limit_per_s)
+        && is_off(measured, simulated)
+    {
+        notes.push(format!(
+            "the model does not fit its own search: the limit was {}, and it says {}",
+            rate(measured),
+            rate(simulated)
+        ));
+    }
+    notes
+}

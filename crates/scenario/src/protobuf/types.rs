@@ -1,0 +1,445 @@
+//! Types as their descriptors have them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prost_reflect::prost::Message;
+use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor,
+    MethodDescriptor, SerializeOptions,
+};
+
+use super::MethodName;
+use super::stencil::Stencil;
+use crate::diagnostic::did_you_mean;
+use crate::template::Template;
+
+/// Most bytes of a descriptor set, and of all that a server tells by reflection.
+const DESCRIPTORS_BYTES_MAX: u64 = 64 << 20;
+/// Most files that a server tells of.
+const FILES_MAX: usize = 10_000;
+/// Services that an error names.
+const SHOWN: usize = 8;
+/// How deep a message that is shown as an example goes.
+const EXAMPLE_DEPTH: usize = 4;
+
+/// Message types and services.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Types(DescriptorPool);
+
+impl Eq for Types {}
+
+impl Types {
+    /// Reads `.proto` files, which import each other from these folders; without any, from those in which they are.
+    ///
+    /// # Errors
+    /// In words: what is not there, or is wrong in which line.
+    pub fn of_protos(files: &[PathBuf], includes: &[PathBuf]) -> Result<Types, String> {
+        let parent = |file: &PathBuf| file.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let mut folders = includes.to_vec();
+        for folder in files.iter().map(parent) {
+            if !folders.iter().any(|known| folder.starts_with(known)) {
+                folders.push(folder);
+            }
+        }
+        // the folder that files begin in stands for no name
+        folders
+            .iter_mut()
+            .filter(|folder| folder.as_os_str().is_empty())
+            .for_each(|folder| *folder = ".".into());
+        let mut compiler = protox::Compiler::new(&folders).map_err(|error| error.to_string())?;
+        for file in files {
+            compiler.open_file(file).map_err(|error| told(&error, file))?;
+        }
+        Ok(Types(compiler.descriptor_pool()))
+    }
+
+    /// Reads a file with a descriptor set (`protoc --descriptor_set_out --include_imports`).
+    ///
+    /// # Errors
+    /// In words why it cannot be read.
+    pub fn of_descriptors(file: &Path) -> Result<Types, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", file.display());
+        let bytes = fs::metadata(file).map_err(|error| wrong(&error))?.len();
+        if bytes > DESCRIPTORS_BYTES_MAX {
+            return Err(wrong(&format!(
+                "it has {bytes} bytes, and at most {DESCRIPTORS_BYTES_MAX} are read"
+            )));
+        }
+        let bytes = fs::read(file).map_err(|error| wrong(&error))?;
+        let no_set = |error: &dyn std::fmt::Display| {
+            wrong(&format!("it is no descriptor set with its imports: {error}"))
+        };
+        let set = FileDescriptorSet::decode(&*bytes).map_err(|error| no_set(&error))?;
+        Types::of_files(set.file).map_err(|error| no_set(&error))
+    }
+
+    /// What everybody has is there already, and may differ from what a file says of it.
+    fn of_files(files: Vec<FileDescriptorProto>) -> Result<Types, prost_reflect::DescriptorError> {
+        let mut pool = DescriptorPool::global();
+        let own = files.into_iter().filter(|file| pool.get_file_by_name(file.name()).is_none());
+        let own: Vec<_> = own.collect();
+        pool.add_file_descriptor_protos(own)?;
+        Ok(Types(pool))
+    }
+
+    /// The method of a name.
+    ///
+    /// # Errors
+    /// In words: there is none, and which is nearest.
+    pub fn method(&self, name: &MethodName) -> Result<Method, String> {
+        let Some(service) = self.0.get_service_by_name(&name.service) else {
+            let names = self.services();
+            let hint = did_you_mean(&name.service, names.iter().map(String::as_str));
+            let there = match names.len() {
+                0 => "; the types have no service".to_owned(),
+                _ if !hint.is_empty() => hint,
+                count => {
+                    let more = if count > SHOWN { ", …" } else { "" };
+                    format!("; there is {}{more}", names[..count.min(SHOWN)].join(", "))
+                }
+            };
+            return Err(format!("there is no service {}{there}", name.service));
+        };
+        let found = service.methods().find(|method| method.name() == name.method);
+        found.map(Method).ok_or_else(|| {
+            let names: Vec<String> = service.methods().map(|method| method.name().to_owned()).collect();
+            let hint = did_you_mean(&name.method, names.iter().map(String::as_str));
+            let hint = if hint.is_empty() { format!("; it has {}", names.join(", ")) } else { hint };
+            format!("the service {} has no method {}{hint}", name.service, name.method)
+        })
+    }
+
+    /// Names of all services.
+    pub fn services(&self) -> Vec<String> {
+        self.0.services().map(|service| service.full_name().to_owned()).collect()
+    }
+
+    /// Names of all methods.
+    pub fn methods(&self) -> Vec<MethodName> {
+        let of = |method: MethodDescriptor| MethodName {
+            service: method.parent_service().full_name().to_owned(),
+            method: method.name().to_owned(),
+        };
+        self.0.services().flat_map(|service| service.methods().map(of).collect::<Vec<_>>()).collect()
+    }
+}
+
+/// An error of the compiler: with its place, where it has one.
+fn told(error: &protox::Error, file: &Path) -> String {
+    if error.is_file_not_found() && error.file().is_none_or(|missing| file.ends_with(missing)) {
+        return format!("{} is not there", file.display());
+    }
+    // what it says in debug is file, line and column before the words
+    format!("{error:?}")
+}
+
+/// Files that a server tells of, until none is missing.
+#[derive(Debug, Default)]
+pub struct Reflected {
+    files: Vec<FileDescriptorProto>,
+    names: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Reflected {
+    /// Takes a file that the server told.
+    ///
+    /// # Errors
+    /// In words why it cannot be.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.bytes += bytes.len();
+        if self.bytes as u64 > DESCRIPTORS_BYTES_MAX || self.files.len() >= FILES_MAX {
+            return Err("the server's reflection tells too much".into());
+        }
+        let file = FileDescriptorProto::decode(bytes)
+            .map_err(|error| format!("the server's reflection tells what is no file: {error}"))?;
+        if self.names.insert(file.name().to_owned()) {
+            self.files.push(file);
+        }
+        Ok(())
+    }
+
+    /// A file that others import and that has not been told.
+    pub fn missing(&self) -> Option<String> {
+        let imported = self.files.iter().flat_map(|file| &file.dependency);
+        let known = DescriptorPool::global();
+        imported
+            .filter(|name| !self.names.contains(*name))
+            .find(|name| known.get_file_by_name(name).is_none())
+            .cloned()
+    }
+
+    /// Whether a service is among them.
+    pub fn has_service(&self, name: &str) -> bool {
+        self.files.iter().any(|file| {
+            let package = file.package();
+            let own = if package.is_empty() {
+                Some(name)
+            } else {
+                name.strip_prefix(package).and_then(|own| own.strip_prefix('.'))
+            };
+            own.is_some_and(|own| file.service.iter().any(|service| service.name() == own))
+        })
+    }
+
+    /// The types.
+    ///
+    /// # Errors
+    /// In words why they do not fit together.
+    pub fn types(self) -> Result<Types, String> {
+        Types::of_files(self.files)
+            .map_err(|error| format!("what the server's reflection tells does not fit together: {error}"))
+    }
+}
+
+/// A method, and its messages.
+#[derive(Debug, Clone)]
+pub struct Method(MethodDescriptor);
+
+impl Method {
+    /// Whether a call sends any number of messages.
+    pub fn sends_many(&self) -> bool {
+        self.0.is_client_streaming()
+    }
+
+    /// Whether a call is answered by any number of messages.
+    pub fn answers_many(&self) -> bool {
+        self.0.is_server_streaming()
+    }
+
+    /// The type of what is sent.
+    pub fn sends(&self) -> String {
+        self.0.input().full_name().to_owned()
+    }
+
+    /// Appends the bytes of a message that is written as JSON.
+    ///
+    /// # Errors
+    /// In words what is wrong with it.
+    pub fn encode(&self, json: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        let input = self.0.input();
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let options = DeserializeOptions::new();
+        let message = DynamicMessage::deserialize_with_options(input.clone(), &mut deserializer, &options)
+            .and_then(|message| deserializer.end().map(|()| message))
+            .map_err(|error| wrong_message(&input, &error))?;
+        // a vector has room for what is put into it
+        message.encode(out).map_err(|error| format!("the message is too large: {error}"))
+    }
+
+    /// Appends a message of the answer as JSON; fields that have their default are there, too.
+    ///
+    /// # Errors
+    /// In words what is wrong with its bytes.
+    pub fn decode(&self, bytes: &[u8], json: &mut Vec<u8>) -> Result<(), String> {
+        let output = self.0.output();
+        let wrong =
+            |error: &dyn std::fmt::Display| format!("the answer is no {}: {error}", output.full_name());
+        let message = DynamicMessage::decode(output.clone(), bytes).map_err(|error| wrong(&error))?;
+        let options = SerializeOptions::new().skip_default_fields(false);
+        message
+            .serialize_with_options(&mut serde_json::Serializer::new(json), &options)
+            .map_err(|error| wrong(&error))
+    }
+
+    /// How a message that is made of this JSON is written without going through it; none where that cannot be.
+    pub fn stencil(&self, template: &Template) -> Option<Stencil> {
+        Stencil::new(&self.0.input(), template)
+    }
+
+    /// A message to begin with, as JSON: each field with its default.
+    pub fn example(&self) -> serde_json::Value {
+        example(&self.0.input(), EXAMPLE_DEPTH)
+    }
+}
+
+/// What is wrong with a message, and which field is meant by one that it does not have.
+fn wrong_message(input: &MessageDescriptor, error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let (text, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
+    let unknown = text.split_once("unrecognized field name '").and_then(|(_, rest)| rest.split_once('\''));
+    match unknown {
+        Some((field, _)) => {
+            let names: Vec<String> = input.fields().map(|field| field.json_name().to_owned()).collect();
+            let hint = did_you_mean(field, names.iter().map(String::as_str));
+            let hint = if hint.is_empty() {
+                format!("; {} has {}", input.full_name(), names.join(", "))
+            } else {
+                hint
+            };
+            format!("the message has no field {field}{hint}")
+        }
+        None => format!("the message is no {}: {text}", input.full_name()),
+    }
+}
+
+fn example(message: &MessageDescriptor, depth: usize) -> serde_json::Value {
+    use serde_json::{Value, json};
+    match message.full_name() {
+        "google.protobuf.Timestamp" => return json!("2025-01-01T00:00:00Z"),
+        "google.protobuf.Duration" => return json!("1s"),
+        "google.protobuf.FieldMask" => return json!(""),
+        "google.protobuf.Empty" | "google.protobuf.Struct" | "google.protobuf.Any" => return json!({}),
+        "google.protobuf.ListValue" => return json!([]),
+        name if name.starts_with("google.protobuf.") => return Value::Null,
+        _ => {}
+    }
+    let mut fields = serde_json::Map::new();
+    let mut chosen = BTreeSet::new();
+    for field in message.fields() {
+        // of a choice the first
+        if let Some(of) = field.containing_oneof()
+            && !chosen.insert(of.name().to_owned())
+        {
+            continue;
+        }
+        fields.insert(field.json_name().to_owned(), example_of(&field, depth));
+    }
+    Value::Object(fields)
+}
+
+fn example_of(field: &FieldDescriptor, depth: usize) -> serde_json::Value {
+    use serde_json::json;
+    if field.is_map() {
+        return json!({});
+    }
+    let one = match field.kind() {
+        Kind::Message(_) if depth == 0 => {
+            return if field.is_list() { json!([]) } else { serde_json::Value::Null };
+        }
+        Kind::Message(message) => example(&message, depth - 1),
+        Kind::Enum(of) => json!(of.default_value().name()),
+        Kind::Bool => json!(false),
+        Kind::String | Kind::Bytes => json!(""),
+        _ => json!(0),
+    };
+    if field.is_list() { json!([one]) } else { one }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: &str = r#"
+        syntax = "proto3";
+        package shop;
+        import "google/protobuf/timestamp.proto";
+        enum Size { SMALL = 0; LARGE = 1; }
+        message Item {
+          string name = 1;
+          int64 count = 2;
+          Size size = 3;
+          bytes picture = 4;
+          map<string, int32> marks = 5;
+          google.protobuf.Timestamp at = 6;
+          oneof how { string card = 7; bool cash = 8; }
+          repeated Item parts = 9;
+        }
+        service Cart {
+          rpc Add(Item) returns (Item);
+          rpc Watch(Item) returns (stream Item);
+        }
+    "#;
+
+    fn shop() -> Types {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shop.proto");
+        fs::write(&file, SHOP).unwrap();
+        Types::of_protos(&[file], &[]).unwrap()
+    }
+
+    fn method(types: &Types, name: &str) -> Result<Method, String> {
+        types.method(&MethodName::read(name).unwrap())
+    }
+
+    #[test]
+    fn messages_go_through_json_as_the_canonical_mapping_has_them() {
+        let add = method(&shop(), "shop.Cart/Add").unwrap();
+        assert_eq!((add.sends_many(), add.answers_many(), add.sends()), (false, false, "shop.Item".into()));
+        let json = r#"{"name":"ibm","count":"9007199254740993","size":"LARGE","picture":"aGk=","marks":{"a":1},"at":"2025-01-01T00:00:00Z","cash":false,"parts":[]}"#;
+        let mut bytes = Vec::new();
+        add.encode(json.as_bytes(), &mut bytes).unwrap();
+        let mut back = Vec::new();
+        add.decode(&bytes, &mut back).unwrap();
+        let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&back), value(json.as_bytes()));
+        back.clear();
+        add.decode(b"", &mut back).unwrap();
+        assert_eq!(
+            value(&back)["count"],
+            "0",
+            "what is left out is there: {}",
+            String::from_utf8_lossy(&back)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_is_near() {
+        let types = shop();
+        assert!(method(&types, "shop.Cart/Watch").unwrap().answers_many());
+        for (name, words) in [
+            ("shop.Card/Add", "did you mean shop.Cart?"),
+            ("shop.Cart/Ad", "did you mean Add?"),
+            ("other.Thing/Do", "there is no service other.Thing; there is shop.Cart"),
+        ] {
+            let error = method(&types, name).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        let add = method(&types, "shop.Cart/Add").unwrap();
+        for (json, words) in [
+            (r#"{"nmae": "x"}"#, "the message has no field nmae; did you mean name?"),
+            (r#"{"count": "x"}"#, "the message is no shop.Item"),
+            (r#"[]"#, "the message is no shop.Item"),
+            (r#"{"name": "x"} x"#, "the message is no shop.Item"),
+        ] {
+            let error = add.encode(json.as_bytes(), &mut Vec::new()).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(add.decode(b"\x0a\xff", &mut Vec::new()).unwrap_err().contains("the answer is no shop.Item"));
+    }
+
+    #[test]
+    fn files_that_are_wrong_are_told_with_their_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.proto");
+        let error = Types::of_protos(&[file.clone()], &[]).unwrap_err();
+        assert!(error.contains("a.proto"), "{error}");
+        fs::write(&file, "syntax = \"proto3\";\nmessage A { strin name = 1; }\n").unwrap();
+        let error = Types::of_protos(&[file.clone()], &[]).unwrap_err();
+        assert!(error.contains("a.proto:2") && error.contains("strin"), "{error}");
+        fs::write(&file, b"\xff").unwrap();
+        assert!(Types::of_descriptors(&file).unwrap_err().contains("no descriptor set"));
+    }
+
+    #[test]
+    fn an_example_has_each_field_and_is_a_message() {
+        let add = method(&shop(), "shop.Cart/Add").unwrap();
+        let example = add.example();
+        assert_eq!((&example["size"], &example["count"]), (&"SMALL".into(), &0.into()));
+        assert_eq!((example.get("card").is_some(), example.get("cash").is_some()), (true, false));
+        add.encode(example.to_string().as_bytes(), &mut Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn what_a_server_tells_is_asked_for_until_nothing_is_missing() {
+        let types = shop();
+        let file = types.0.get_file_by_name("shop.proto").unwrap();
+        let mut reflected = Reflected::default();
+        reflected.take(&file.encode_to_vec()).unwrap();
+        assert_eq!(reflected.missing(), None, "what everybody has is not asked for");
+        assert!(reflected.has_service("shop.Cart") && !reflected.has_service("Cart"));
+        assert_eq!(reflected.types().unwrap().methods(), types.methods());
+        let mut reflected = Reflected::default();
+        let own = FileDescriptorProto {
+            name: Some("b.proto".into()),
+            dependency: vec!["a.proto".into()],
+            ..Default::default()
+        };
+        reflected.take(&own.encode_to_vec()).unwrap();
+        assert_eq!(reflected.missing().as_deref(), Some("a.proto"));
+        assert!(reflected.types().is_err());
+    }
+}

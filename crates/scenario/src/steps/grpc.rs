@@ -1,0 +1,240 @@
+//! Steps of gRPC, and what cannot stand beside them.
+
+pub(super) mod close;
+pub(super) mod expect;
+pub(super) mod open;
+pub(super) mod send;
+
+use std::time::Duration;
+
+use tidemark_record::GrpcCode;
+use tidemark_wire::http1::is_token;
+
+use super::Step;
+use super::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
+use super::beside::{self, Spoken};
+use super::ledger::LEDGER;
+use super::measure::MEASURE;
+use crate::compile::{Session, Whole};
+use crate::grammar::Keys;
+use crate::grammar::Scalar::{Bool, Duration as Time, Template as TemplateText, Text, Word};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
+use crate::grammar::record::record;
+use crate::grammar::{Key, key};
+use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source};
+use crate::protobuf::{Method, MethodName};
+use crate::template::{Encoding, Part, Template};
+use crate::yaml::{Content, Node, one_or_many};
+
+pub(super) static SPOKEN: Spoken = Spoken {
+    schemes: &["grpc", "grpcs"],
+    is_ask: |ask| matches!(ask, RequestKind::Grpc(_)),
+    server: "a server of gRPC",
+    requests: "calls of gRPC",
+    step: "grpc: …",
+    has_streams: true,
+};
+
+/// How much longer than its deadline a call is waited for, lest the server's own word on it is missed.
+const GRACE: Duration = Duration::from_secs(1);
+/// Most messages that a step sends.
+const MESSAGES_MAX: usize = 10_000;
+/// Headers that gRPC writes itself.
+const OWN_METADATA: [&str; 4] = ["content-type", "te", "user-agent", "host"];
+
+const METADATA: Key = key(
+    "metadata",
+    Map(Keys::Text("names of metadata"), &Scalar(TemplateText)),
+    "Metadata of the call, by name; the value of a name that ends with `-bin` is written in base64.",
+);
+const DEADLINE: Key = key(
+    "deadline",
+    Scalar(Time),
+    "The time that the server is told the call has; by default `timeout`. Without `timeout` a call is waited for one \
+     second longer.",
+);
+const COMPRESS: Key =
+    key("compress", Scalar(Bool), "Whether messages are sent compressed, by gzip; false by default.");
+
+step! {
+    /// Calls a method of gRPC, and waits for the whole answer (docs/grpc.md).
+    KIND("grpc", "a call of gRPC") ["grpc": Scalar(Text) => "The method: `shop.Cart/Add`."] {
+        LABEL, TAGS, AT,
+        "message": Tree =>
+            "The message, as JSON; a list sends its items as messages, where the method takes several. Empty by default.",
+        METADATA, DEADLINE, COMPRESS, LEDGER, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) => "What must hold of the answer; its status is `OK` where nothing is said.",
+    }
+    beside: check_beside,
+    example: "
+- grpc: shop.Cart/Add
+  message: {item: ibm, amount: 1}
+  check: {status: OK, json: {$.total: 1}}
+"
+}
+
+record! {
+    /// What must hold of an answer of gRPC.
+    static CHECK("grpcCheck", "a check of gRPC") {
+        "status": Either(&[Scalar(Word(&GrpcCode::NAMES)), List(&Scalar(Word(&GrpcCode::NAMES)), 1)]) =>
+            "Right statuses: `OK`, `NOT_FOUND`, ….",
+        "body": TEST => "The whole answer as JSON: just this text, or a test. Of several messages it is a list.",
+        "metadata": Map(Keys::Text("names of metadata"), &TEST) =>
+            "Metadata of the answer, its headers and its trailers: just this text, or a test.",
+        "json": Map(Keys::JsonPath, &JSON_TEST) =>
+            "Values by JSON path: this value (`3` is a number, `\"3\"` a text or what is written so), or a test.",
+        THAT,
+    }
+}
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    let Some((label, mut call)) = begin(session, step, "") else { return };
+    let sent = session.entered(step, |session| {
+        call.metadata = metadata(session, step);
+        RequestKind::Grpc(GrpcStep::Call { call, messages: messages(session, step.get("message")) })
+    });
+    let mut plan = session.request(step, label, sent, None);
+    end(session, step, &mut plan, step.get("check"));
+}
+
+/// The label of a call, and what its step says of it but for its metadata.
+fn begin(session: &mut Session<'_, '_>, step: &Step<'_>, verb: &str) -> Option<(u16, GrpcCall)> {
+    let text = session.reader.text(step.value).unwrap_or_default();
+    let method = MethodName::read(&text);
+    if method.is_none() {
+        let message = format!("\"{text}\" cannot be a method; write it as shop.Cart/Add");
+        session.reader.sink.error(step.value, message);
+    }
+    let method = method.unwrap_or_default();
+    let label = session.label_or(step, step.node.position, || format!("{verb}{method}"))?;
+    let deadline = step.get("deadline").and_then(|node| session.reader.duration(node));
+    let compresses = step.get("compress").and_then(|node| session.reader.bool(node)).unwrap_or(false);
+    Some((label, GrpcCall { method, metadata: Vec::new(), deadline, compresses }))
+}
+
+/// Adds a step whose answer has a status.
+fn end(session: &mut Session<'_, '_>, step: &Step<'_>, plan: &mut RequestPlan, check: Option<&Node>) {
+    let is_open = matches!(plan.ask, RequestKind::Grpc(GrpcStep::Open(_)));
+    if let RequestKind::Grpc(GrpcStep::Call { call, .. } | GrpcStep::Open(call)) = &mut plan.ask {
+        match call.deadline {
+            // a stream lasts longer than its beginning
+            Some(_) if is_open => {}
+            Some(deadline) if step.get("timeout").is_none() => plan.timeout = deadline.saturating_add(GRACE),
+            None if !is_open => call.deadline = Some(plan.timeout),
+            _ => {}
+        }
+    }
+    plan.checks = checks(session, check);
+    session.check_cookieless(step, plan, "an answer of gRPC has no cookies");
+    session.push_request(step, plan.clone());
+}
+
+fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let Some(node) = node else { return checks };
+    if let Some(status) = node.get("status") {
+        let name = |node: &Node| session.reader.word(node, &GrpcCode::NAMES);
+        let codes = one_or_many(status).iter().filter_map(|node| GrpcCode::from_name(name(node)?));
+        checks.push(Check::Status(codes.map(|code| (code.status(), code.status())).collect()));
+    }
+    for (name, test) in node.get("metadata").map(Node::entries).unwrap_or_default() {
+        let lower = name.text().unwrap_or_default().to_ascii_lowercase();
+        checks.extend(session.test(test).map(|test| Check::Header(lower, test)));
+    }
+    checks.extend(session.checks_of_body(node));
+    checks
+}
+
+/// A step over the session's stream: what it does, and what must hold of a message that comes.
+fn over(
+    session: &mut Session<'_, '_>,
+    step: &Step<'_>,
+    (action, ledger): (GrpcStep, Option<LedgerPlan>),
+    expected: Option<&Node>,
+) {
+    let words = || step.verb.text().unwrap_or_default().to_owned();
+    let Some(label) = session.label_or(step, step.node.position, words) else { return };
+    let plan = session.request(step, label, (RequestKind::Grpc(action), ledger), expected);
+    if let Some(extract) = step.get("extract") {
+        let no_message =
+            |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+        if expected.is_none() {
+            session.reader.sink.error(extract, "there is no message to extract from without expect");
+        } else if plan.extractions.iter().any(|extraction| no_message(&extraction.source)) {
+            session.reader.sink.error(extract, "a message has neither status nor metadata nor cookies");
+        }
+    }
+    session.push_request(step, plan);
+}
+
+fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Template)> {
+    let mut metadata = Vec::new();
+    for (name, value) in step.get("metadata").map(Node::entries).unwrap_or_default() {
+        let Some(text) = name.text() else { continue };
+        let lower = text.to_ascii_lowercase();
+        if !is_token(lower.as_bytes()) || lower.starts_with("grpc-") || OWN_METADATA.contains(&&*lower) {
+            let message =
+                format!("\"{text}\" cannot be the name of metadata: it is no name, or one of gRPC's own");
+            session.reader.sink.error(name, message);
+        }
+        metadata.push((lower, session.template(value, Encoding::Header)));
+    }
+    metadata
+}
+
+/// Messages as JSON: of a list each item, else the one.
+fn messages(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Template> {
+    let Some(node) = node else { return vec![Template::literal("{}")] };
+    let nodes =
+        if matches!(node.content, Content::List(_)) { node.items() } else { std::slice::from_ref(node) };
+    if nodes.len() > MESSAGES_MAX {
+        session.reader.sink.error(node, format!("{} messages; at most {MESSAGES_MAX}", nodes.len()));
+    }
+    nodes.iter().map(|node| message(session, node)).collect()
+}
+
+fn message(session: &mut Session<'_, '_>, node: &Node) -> Template {
+    let mut message = Template::default();
+    session.json(node, &mut message);
+    message
+}
+
+/// Reports methods and messages that the types do not have, where a scenario names types.
+fn check_beside(whole: &Whole<'_>) {
+    beside::check(whole, &SPOKEN);
+    for (plan, position) in whole.requests.placed() {
+        let RequestKind::Grpc(step) = &plan.ask else { continue };
+        let at = match usize::from(plan.target).checked_sub(1) {
+            None => Some(whole.system),
+            Some(target) => whole.targets.get(target).map(|target| &target.at),
+        };
+        let types = at.and_then(|at| at.types.as_ref());
+        if let (Some(types), Some(call)) = (types, step.call())
+            && let Err(reason) = types.method(&call.method).and_then(|method| check(&method, step))
+        {
+            whole.reader.sink.error_at(position, reason);
+        }
+    }
+}
+
+/// Whether a method takes what a step sends.
+fn check(method: &Method, step: &GrpcStep) -> Result<(), String> {
+    let GrpcStep::Call { messages, .. } = step else { return Ok(()) };
+    if messages.len() != 1 && !method.sends_many() {
+        return Err(format!("the method takes one message, and {} are sent", messages.len()));
+    }
+    messages.iter().filter_map(without_holes).try_for_each(|json| method.encode(&json, &mut Vec::new()))
+}
+
+/// A message with nothing where a value varies; none where a part of a text does, which may have to be of some form.
+fn without_holes(message: &Template) -> Option<Vec<u8>> {
+    let mut json = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Literal(text) => json.extend_from_slice(text),
+            Part::Hole(_, Encoding::JsonValue) => json.extend_from_slice(b"null"),
+            Part::Hole(..) => return None,
+        }
+    }
+    Some(json)
+}

@@ -1,0 +1,85 @@
+//! A first scenario of a server of gRPC, from what its reflection tells.
+
+use tidemark_scenario::protobuf::{MethodName, Types};
+use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
+
+use crate::failure::Failure;
+use crate::hit::grpc::value;
+
+/// Services that every server may have, which nobody wants to load.
+const OF_ALL: [&str; 3] = ["grpc.reflection.", "grpc.health.", "grpc.channelz."];
+/// How a method's name begins that only reads.
+const READING: [&str; 8] = ["Get", "List", "Read", "Find", "Search", "Query", "Check", "Count"];
+
+/// A step for each method that only reads, by its name; the others as a comment.
+pub fn scenario(url: &str) -> Result<Scenario, Failure> {
+    let url = url.trim_end_matches('/');
+    let types = tidemark_lab::message_types(url)?;
+    let mut methods = types.methods();
+    methods.retain(|method| !OF_ALL.iter().any(|begin| method.service.starts_with(begin)));
+    let (mut reading, mut writing): (Vec<MethodName>, Vec<MethodName>) =
+        methods.into_iter().partition(|method| READING.iter().any(|begin| method.method.starts_with(begin)));
+    if reading.is_empty() {
+        if writing.is_empty() {
+            return Err(Failure::usage(format!("{url} tells no service of its own by reflection")));
+        }
+        // one has to be there
+        reading.push(writing.remove(0));
+    }
+    let mut steps =
+        reading.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
+    let commented =
+        writing.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
+    if let Some(first) = steps.first_mut()
+        && !commented.is_empty()
+    {
+        let mut lines = vec!["These may change something; take in those that a user calls:".to_owned()];
+        lines.extend(commented.iter().flat_map(as_step));
+        *first = with_comment(first, &lines.join("\n"));
+    }
+    let steps = steps.into_iter().map(Step::Other).collect();
+    Ok(Scenario {
+        comment:
+            "Made by tidemark init from the server's reflection. All keys: docs/grpc.md, docs/scenario.md; \
+                  mistakes: tidemark check FILE.\nMessages have each field with its default: fill them in."
+                .into(),
+        system: Some(System { url: Some(verbatim(url).into()), ..System::default() }),
+        sessions: vec![("caller".into(), Session { steps, ..Session::default() })],
+        load: Some(Load {
+            comment: "Open: so many arrive, whether or not the system keeps up; `users: 10` makes it closed."
+                .into(),
+            rate: Some("100/s".into()),
+            warm_up: Some("2s".into()),
+            hold: Some("10s".into()),
+            ..Load::default()
+        }),
+        objectives: vec!["p99 < 250ms".into(), "errors < 0.1%".into()],
+        ..Scenario::default()
+    })
+}
+
+/// A call with an example of a message.
+fn step(types: &Types, name: &MethodName) -> Result<Map, Failure> {
+    let method = types.method(name).map_err(Failure::usage)?;
+    let example = value(&method.example());
+    let mut step = Map::from([("grpc", verbatim(&name.to_string()))]);
+    step.insert("message", if method.sends_many() { Value::List(vec![example]) } else { example });
+    Ok(step)
+}
+
+/// The lines of a step.
+fn as_step(step: &Map) -> Vec<String> {
+    let text = step.to_yaml();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).enumerate();
+    lines.map(|(at, line)| format!("{}{line}", if at == 0 { "- " } else { "  " })).collect()
+}
+
+/// The same step with lines above it.
+fn with_comment(step: &Map, comment: &str) -> Map {
+    let mut commented = Map::new();
+    for (at, entry) in step.entries().iter().enumerate() {
+        let above = if at == 0 { comment } else { "" };
+        commented.insert_with_comment(above, entry.key.as_str(), entry.value.clone());
+    }
+    commented
+}

@@ -1,0 +1,218 @@
+//! Against grpc-python: what ghz, grpcurl and k6 make of its calls.
+
+use std::fs;
+use std::path::Path;
+
+use super::{
+    assert_all_good, assert_says, cart, filled, folder, loaded, measured, of, once, once_failed, python,
+    services,
+};
+use crate::program::{code, run, stderr, stdout};
+
+#[test]
+fn a_call_sends_a_message_and_looks_at_the_answer() {
+    for types in ["", ", protos: '{cart.proto}'"] {
+        let shown = once(&format!(
+            r#"
+system: {{url: "grpc://{{cart}}"{types}}}
+sessions:
+  buyer:
+    steps:
+      - set: {{amount: "${{40 + 2}}"}}
+      - grpc: shop.Cart/Add
+        message: {{name: ibm, amount: "${{amount}}", size: LARGE, picture: aGk=, marks: {{a: 1}}, at: "2025-01-02T03:04:05Z", cash: true}}
+        metadata: {{user: "ann ${{amount}}"}}
+        deadline: 5s
+        extract: {{total: $.total, cost: {{header: cost}}, status: status}}
+        check:
+          status: OK
+          metadata: {{cost: "42", served-by: cart}}
+          json: {{$.total: "42", $.user: ann 42, $.item.size: LARGE, $.item.at: "2025-01-02T03:04:05Z", $.item.cash: true}}
+          that: [cost == 42, "total == 42"]
+      - grpc: shop.Cart/Add
+        message: {{name: constant}}
+        compress: true
+        check: {{json: {{$.item.name: constant, $.total: "0"}}}}
+load: {{users: 1, hold: 1s}}
+"#
+        ));
+        assert_says(&shown, &["shop.Cart/Add", "user: ann 42", "\"total\":\"42\"", "status OK"]);
+    }
+}
+
+#[test]
+fn every_kind_of_streaming_works_in_one_step_and_step_by_step() {
+    once(
+        r#"
+system: {url: "grpc://{cart}"}
+sessions:
+  streams:
+    steps:
+      - grpc: shop.Cart/Watch
+        message: {count: 3}
+        extract: {count: {count: "$[*]"}}
+        check: {json: {"$[2].name": item 2}, that: count == 3}
+      - grpc: shop.Cart/Watch
+        message: {count: 0}
+        check: {body: "[]"}
+      - grpc: shop.Cart/Fill
+        message: [{amount: 1}, {amount: 2}, {amount: 39}]
+        check: {json: {$.total: "42"}}
+      - grpc: shop.Cart/Chat
+        message: [{text: a}, {text: b}]
+        check: {json: {"$[0].text": a, "$[1].text": b}}
+      - grpc open: shop.Cart/Chat
+      - grpc send: {text: first}
+      - grpc send: {text: second}
+        expect: {json: {$.text: second}}
+        extract: {said: $.text}
+      - grpc send: {text: "${said} again"}
+      - grpc expect: {json: {$.text: second again}}
+      - grpc close: OK
+      - grpc open: shop.Cart/Watch
+      - grpc send: {count: 3}
+      - grpc expect: any
+      - grpc expect: {json: {$.name: item 2}}
+      - grpc close: OK
+      - grpc open: shop.Cart/Chat
+      - grpc send: {text: stop}
+      - grpc close: ABORTED
+load: {users: 1, hold: 1s}
+"#,
+    );
+}
+
+#[test]
+fn a_status_is_told_by_its_name_with_its_words() {
+    let shown = once_failed(
+        r#"
+system: {url: "grpc://{cart}"}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Fail
+        message: {code: 5, words: "no such cart: 100% – sorry"}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    assert_says(&shown, &["NOT_FOUND", "no such cart: 100% – sorry"]);
+    let folder = folder(
+        r#"
+system: {url: "grpc://{cart}", protos: '{cart.proto}'}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Fail
+        message: {code: 14, words: over}
+      - grpc: shop.Cart/Fail
+        message: {code: 5}
+        check: {status: [NOT_FOUND, UNAVAILABLE], metadata: {reason: wished}}
+      - grpc: shop.Cart/Wait
+        label: late
+        message: {after: 1.5s}
+        deadline: 100ms
+        check: {status: DEADLINE_EXCEEDED}
+load: {users: 1, hold: 1s}
+limits: {sessions: 1}
+"#,
+    );
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_eq!(summary["requests"], 3, "{summary}");
+    let statuses = summary["statuses"].to_string();
+    assert_says(&statuses, &["\"UNAVAILABLE\":1", "\"NOT_FOUND\":1", "\"DEADLINE_EXCEEDED\":1"]);
+    assert_eq!(summary["failed"], 1);
+    assert_eq!(of(&summary, "steps", "label", "late")["errors"].to_string(), "{}");
+}
+
+#[test]
+fn load_goes_over_few_connections_and_over_tls() {
+    let summary = loaded(
+        r#"
+system: {url: "grpc://{cart}"}
+sessions: {one: {steps: [{grpc: shop.Cart/Add, message: {amount: 1}}]}}
+load: {users: 20, hold: 2s}
+limits: {connections: 2, streams: 10}
+"#,
+    );
+    assert_eq!(summary["statuses"].as_object().map(|all| all.len()), Some(1), "{}", summary["statuses"]);
+    loaded(
+        r#"
+system: {url: "grpcs://{secure cart}", tls: {ca: "{cart's certificate}"}}
+sessions: {one: {steps: [{grpc: shop.Cart/Add, message: {amount: 1}}]}}
+load: {users: 2, hold: 1s}
+"#,
+    );
+}
+
+#[test]
+fn hit_and_init_need_no_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = filled("grpc://{cart}/shop.Cart/Add");
+    let body = r#"{"name": "${no hole}", "amount": 3}"#;
+    let summary = measured(folder.path(), &["hit", &url, "-b", body, "-n", "20", "-H", "user: ann"]);
+    assert_all_good(&summary);
+    assert_eq!(summary["statuses"].to_string(), r#"{"OK":20}"#);
+    let proto = filled("{cart.proto}");
+    let expecting = ["hit", &filled("grpc://{cart}/shop.Cart/Fail"), "-b", r#"{"code": 5}"#, "-n", "5"];
+    let expecting = [&expecting[..], &["--expect", "NOT_FOUND", "--proto", &proto]].concat();
+    assert_all_good(&measured(folder.path(), &expecting));
+    let wrong = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        assert_eq!(code(&output), 2, "{}", stdout(&output));
+        stderr(&output)
+    };
+    let text = wrong(&["hit", &url, "--proto", &proto, "-b", r#"{"nmae": 1}"#]);
+    assert_says(&text, &["no field nmae; did you mean name?"]);
+    assert_says(&wrong(&["hit", &filled("grpc://{cart}/shop.Cart/Ad")]), &["did you mean Add?"]);
+
+    let output = run(folder.path(), &["init", &filled("grpc://{cart}"), "-o", "made.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = fs::read_to_string(folder.path().join("made.yaml")).unwrap();
+    assert_says(&text, &["- grpc: shop.Cart/Add", "# - grpc: shop.Cart/Watch", "size: SMALL"]);
+    let output = run(folder.path(), &["run", "made.yaml", "--once"]);
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn a_command_is_ready_once_its_health_check_says_so() {
+    assert!(
+        cart().url.starts_with("http://"),
+        "whoever is asked for it says so here where it is not installed"
+    );
+    let (python, serve) = (python().join("python"), services().join("cart.py"));
+    for (service, types) in [("shop.Cart", ""), ("''", ", protos: '{cart.proto}'")] {
+        once(&format!(
+            r#"
+system: {{command: ["{}", "{}", "{{port}}"], ready: {{grpc: {service}}}{types}}}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Add
+        message: {{amount: 2}}
+        check: {{json: {{$.total: "2"}}}}
+load: {{users: 1, hold: 1s}}
+"#,
+            python.display(),
+            serve.display()
+        ));
+    }
+    let folder = folder(&format!(
+        r#"
+system: {{command: ["{}", "{}", "{{port}}"], ready: {{grpc: shop.Card}}, ready within: 2s}}
+sessions: {{one: {{steps: [{{grpc: shop.Cart/Add}}]}}}}
+load: {{users: 1, hold: 1s}}
+"#,
+        python.display(),
+        serve.display()
+    ));
+    let output = run(folder.path(), &["run", "s.yaml", "--once"]);
+    assert_says(&stderr(&output), &["its health check says NOT_FOUND", "`ready: {grpc: …}`"]);
+}
+
+#[test]
+fn the_page_of_grpc_begins_with_what_works() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/grpc.md");
+    let page = fs::read_to_string(page).unwrap();
+    let first = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    once(&first.replace("127.0.0.1:50051", "{cart}").replace("cart.proto", "{cart.proto}"));
+}
