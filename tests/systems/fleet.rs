@@ -306,7 +306,7 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
     let agents = nats.with_agents(1);
     let told = refused(&["--fleet", &url, "--agents", "2"]);
     assert!(told.contains("--agents 2, and 1 agent is there"), "{told}");
-    let told = refused(&["--creds", "x"]);
+    let told = refused(&["--nats-creds", "x"]);
     assert!(told.contains("are of --fleet"), "{told}");
     let told = refused(&["--fleet", "nats://me:secret-word@127.0.0.1:1"]);
     assert!(

@@ -115,7 +115,7 @@ async fn connected(server: &Server, name: &str) -> Result<Client, FleetError> {
         options = options
             .credentials_file(file)
             .await
-            .map_err(|error| FleetError::Usage(format!("--creds {}: {error}", file.display())))?;
+            .map_err(|error| FleetError::Usage(format!("--nats-creds {}: {error}", file.display())))?;
     }
     if let Some(ca) = &server.ca {
         options = options.add_root_certificates(ca.clone()).require_tls(true);

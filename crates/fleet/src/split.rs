@@ -12,7 +12,7 @@ pub fn deal(offered: &[usize], most: usize) -> Vec<Range<usize>> {
     let all: usize = offered.iter().sum();
     let mut threads: Vec<usize> = offered.to_vec();
     let mut over = all.saturating_sub(most);
-    // from whoever has most, the last first: the weights stay as near as they can
+    // from whoever has most, the last first: the the largest give first
     while over > 0 {
         let Some(at) = (0..threads.len()).max_by_key(|at| threads[*at]) else { break };
         threads[at] -= 1;

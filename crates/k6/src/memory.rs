@@ -2,7 +2,7 @@
 //!
 //! A user's runtime takes some 70 blocks of 4 KiB. From the system's allocator each of them is a system call and a page
 //! fault, and with a thousand users the processor looks their pages up again and again. A slab is one huge page, where the
-//! kernel has them. A slab is given back with the thread's last runtime.
+//! kernel has them. Slabs are given back when the thread has ended, and its runtimes are gone.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;

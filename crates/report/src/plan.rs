@@ -191,23 +191,39 @@ impl Planned {
     }
 }
 
+/// Why there is no plan, for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoPlan {
+    /// What is asked for is wrong.
+    Usage(String),
+    /// The run says too little, or no number of instances is enough.
+    Unknown(String),
+}
+
+impl From<String> for NoPlan {
+    fn from(why: String) -> Self {
+        NoPlan::Unknown(why)
+    }
+}
+
 /// Makes a plan of a run.
 ///
 /// # Errors
 /// Why there is none, for a person: the run measured the load generator, say, or no number of instances is enough.
-pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, String> {
+pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPlan> {
     refuse(&run.manifest)?;
     let mut measured = Measured::of(run)?;
     let mut notes = caveats(&run.manifest, &measured);
     notes.extend(beside.notes.iter().cloned());
     let own = measured.model_of_run();
-    let (texts, objectives, failed_most) = objectives(&run.manifest, wish, &mut notes)?;
+    let (texts, objectives, failed_most) =
+        objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
     measured.set_machines(wish.prices);
     if let Some(law) = &beside.scalability {
         measured.set_contention(law.contention());
     }
     let mut model = measured.model(wish.zones);
-    settings::apply(&mut model, wish.settings)?;
+    settings::apply(&mut model, wish.settings).map_err(NoPlan::Usage)?;
     let per_s = wish.per_s.unwrap_or(run.manifest.summary.achieved_per_s) * wish.growth;
     let question = Question {
         model,

@@ -31,7 +31,7 @@ pub struct FleetArguments {
 #[derive(Debug, Clone, Default, Args)]
 pub struct NatsArguments {
     /// Of NATS: a file of credentials
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "nats-creds", value_name = "FILE")]
     pub creds: Option<PathBuf>,
     /// Of NATS: a file of certificates that are trusted, too; TLS is spoken then
     #[arg(long, value_name = "FILE")]
@@ -67,7 +67,7 @@ impl FleetArguments {
         let Some(url) = &self.fleet else {
             return match self.nats.is_given() {
                 true => {
-                    Err(Failure::usage("--creds, --nats-ca and --nats-cert are of --fleet; give that, too"))
+                    Err(Failure::usage("--nats-creds, --nats-ca and --nats-cert are of --fleet; give that, too"))
                 }
                 false => Ok(options),
             };

@@ -8,7 +8,7 @@ use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Search, Searches, Trial};
 use tidemark_plan::{SizePoint, Survives, scalability};
 use tidemark_record::{Manifest, RUNS_DIR, limit as file, resolve, runs_in};
-use tidemark_report::plan::{Beside, Wish, plan as planned};
+use tidemark_report::plan::{Beside, NoPlan, Wish, plan as planned};
 use tidemark_report::{blocks, markdown, still};
 use tidemark_scenario::units::{parse_number, parse_share};
 
@@ -48,7 +48,7 @@ pub struct PlanArguments {
     /// The load: 50k/s, 4.3G/day [default: the run's]
     #[arg(short = 'r', long, value_name = "RATE", value_parser = constant_rate)]
     pub rate: Option<f64>,
-    /// So many times that
+    /// Multiply the rate
     #[arg(long, value_name = "FACTOR", value_parser = factor, default_value = "1")]
     pub growth: f64,
     /// What is to be kept, like 'p99 < 300ms' or 'errors < 0.1%' (repeatable) [default: the run's]
@@ -60,21 +60,21 @@ pub struct PlanArguments {
     /// Zones that instances are spread over
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=ZONES_MAX), default_value = "3")]
     pub zones: u64,
-    /// The load beyond the rate that is to hold, too
+    /// Headroom above the rate
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "10%")]
     pub margin: f64,
     /// Change a tier, like redis.hit=80% (repeatable)
     #[arg(long = "set", value_name = "TIER.KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// What random numbers begin with
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", value_parser = seed, default_value = "1")]
     pub seed: u64,
-    /// What it is reckoned with.
-    #[command(flatten)]
-    pub prices: PriceArguments,
     /// Where results go.
     #[command(flatten)]
     pub results: SeveralResultArguments,
+    /// What it is reckoned with.
+    #[command(flatten)]
+    pub prices: PriceArguments,
 }
 
 /// What may be lost.
@@ -132,7 +132,10 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
         customers: arguments.prices.customers,
         seed: arguments.seed,
     };
-    let plan = planned(&run, &beside(&sources, source), &wish).map_err(Failure::broken)?;
+    let plan = planned(&run, &beside(&sources, source), &wish).map_err(|none| match none {
+        NoPlan::Usage(why) => Failure::usage(why),
+        NoPlan::Unknown(why) => Failure::broken(why),
+    })?;
     let shown = blocks::plan(&plan);
     let places = arguments.results.places(false);
     places.put(&shown, || plan.json(), || markdown::render(&shown), || still::plan(&plan)).map(|()| EXIT_PASS)
@@ -194,7 +197,7 @@ fn last_of(file: &Path) -> Result<PathBuf, Failure> {
     let last = runs.iter().rev().find(is_of).cloned();
     last.ok_or_else(|| {
         let name = file.display();
-        Failure::usage(format!("{name} has no run in {RUNS_DIR}; measure it first: tidemark run {name}"))
+        Failure::usage(format!("{name} has no run in {RUNS_DIR} as it is now; measure it first: tidemark run {name}; or name a run of how it was"))
     })
 }
 

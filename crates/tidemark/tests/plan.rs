@@ -22,8 +22,8 @@ fn a_run_becomes_a_plan_in_a_sentence_as_json_and_as_a_page() {
     let output = run(folder.path(), &[&asked[..], &["--survive", "zone", "--html", "plan.html"]].concat());
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{text}{}", stderr(&output));
-    assert!(text.starts_with("49,769/s with p99 < 5s take "), "{text}");
-    assert!(text.contains(" system, of which a zone may be lost") && text.contains(" USD a month"), "{text}");
+    assert!(text.starts_with("49,769/s with p99 < 5s needs "), "{text}");
+    assert!(text.contains(" system and survives the loss of a zone") && text.contains(" USD a month"), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     let page = fs::read_to_string(folder.path().join("plan.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("What matters most"), "{page}");
@@ -66,7 +66,7 @@ fn what_is_asked_wrongly_is_told() {
     let refused = |arguments: &[&str], says: &str| {
         assert_refused(folder.path(), &[&["plan"], arguments].concat(), says);
     };
-    refused(&["shop.yaml"], "shop.yaml has no run in runs; measure it first: tidemark run shop.yaml");
+    refused(&["shop.yaml"], "shop.yaml has no run in runs as it is now; measure it first: tidemark run shop.yaml");
     refused(&["last"], "no finished run in runs");
     refused(&[], "<RUN>");
     StoredRun::default().write(&folder.path().join("runs/a"));
@@ -77,7 +77,8 @@ fn what_is_asked_wrongly_is_told() {
         let output = run(folder.path(), &[&["plan", "last"], arguments].concat());
         assert!(code(&output) == 3 && stderr(&output).contains(says), "{}", stderr(&output));
     };
-    none(&["--objective", "p99<5s", "--set", "systm.cores=2"], "did you mean system");
+    refused(&["last", "--objective", "p99<5s", "--set", "systm.cores=2"], "did you mean system");
+    refused(&["last", "--objective", "p99<banana"], "p99<banana");
     none(&["--objective", "p99<1ms"], "no number of instances keeps p99 < ");
-    none(&[], "give --objective 'p99 < 300ms'");
+    refused(&["last"], "give --objective 'p99 < 300ms'");
 }

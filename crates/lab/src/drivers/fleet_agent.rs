@@ -135,7 +135,7 @@ fn prepared(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> Result<(Begun, Share,
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let task = job.fetch(TASK, TASK_BYTES_MAX).map_err(|error| told(&error))?;
     let task: Task = serde_json::from_slice(&task).map_err(|error| format!("its task: {error}"))?;
-    let (first, threads) = *task.dealt.get(job.member).ok_or("it is dealt no threads")?;
+    let (first, threads) = *task.dealt.get(job.member).ok_or("no threads are assigned to it")?;
     task.setup.targets.iter().try_for_each(|place| permitted(allow, place.address.as_deref()))?;
     let folder = PrivateFolder::new(&job.run).map_err(|error| format!("a folder for its files: {error}"))?;
     let mut given = Given { variables: task.from.variables.clone(), ..Given::default() };
@@ -182,7 +182,7 @@ fn permitted(allow: &Allow, address: Option<&str>) -> Result<(), String> {
         )),
         // a socket of its own machine
         Err(_) if address.starts_with("unix:") => Ok(()),
-        Err(_) => Err(format!("{address} is no address")),
+        Err(_) => Err(format!("{address} is not an address")),
     }
 }
 

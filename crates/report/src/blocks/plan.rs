@@ -43,7 +43,7 @@ pub fn plan(plan: &Planned) -> Vec<Block> {
 }
 
 fn tiers(plan: &Planned) -> Table {
-    let head = ["", "instances", "to lose", "in the run", "cores", "busy", "CPU of a request"];
+    let head = ["", "instances", "spare", "in the run", "cores", "busy", "CPU of a request"];
     let mut table = Table::new(head).dispensable(&["in the run", "cores"]).whole_names();
     for of in &plan.tiers {
         let spare = if of.spare > 0 { count(of.spare) } else { "-".to_owned() };
@@ -140,8 +140,10 @@ fn scalability(law: &Scalability) -> Block {
 
 fn own_run(own: &OwnRun) -> Vec<Block> {
     let mut table = Table::new(["", "measured", "simulated"]).whole_names();
-    table.row("p50", [time(own.measured_p50_s), time(own.simulated_p50_s)]);
-    table.row("p99", [time(own.measured_p99_s), time(own.simulated_p99_s)]);
+    // what too few requests tell nothing of is not without an end
+    let measured = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |_| time(seconds));
+    table.row("p50", [measured(own.measured_p50_s), time(own.simulated_p50_s)]);
+    table.row("p99", [measured(own.measured_p99_s), time(own.simulated_p99_s)]);
     if let Some((measured, simulated)) = own.measured_limit_per_s.zip(own.simulated_limit_per_s) {
         table.row("limit", [measured, simulated].map(rate));
     }

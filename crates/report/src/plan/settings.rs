@@ -35,7 +35,7 @@ pub(super) fn apply(model: &mut Model, settings: &[(String, String)]) -> Result<
         let index = model.tiers.iter().position(|of| of.name == tier).ok_or_else(|| {
             let names = model.tiers.iter().map(|of| of.name.as_str());
             wrong(format!(
-                "there is no tier {tier}{}; there are {}",
+                "no tier {tier}{}; tiers: {}",
                 did_you_mean(tier, names.clone()),
                 join(names)
             ))
@@ -108,7 +108,7 @@ fn set(model: &mut Model, index: usize, key: &str, value: &str) -> Result<(), St
         "beta" => tier.contention.beta = number(value)?,
         _ => {
             let hint = did_you_mean(key, KEYS);
-            return Err(format!("there is no key {key}{hint}; there are {}", join(KEYS.into_iter())));
+            return Err(format!("no key {key}{hint}; keys: {}", join(KEYS.into_iter())));
         }
     }
     Ok(())

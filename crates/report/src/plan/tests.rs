@@ -81,7 +81,7 @@ fn a_run_becomes_tiers_with_its_cpu_and_its_times() {
         ["the run's objective `lost = 0` is not in the plan, which keeps percentiles and shares of errors"]
     );
     let text = shown(&crate::blocks::plan(&planned), 100);
-    assert!(text.contains("10,000/s with p99 < 20ms and errors < 1% take "), "{text}");
+    assert!(text.contains("10,000/s with p99 < 20ms and errors < 1% needs "), "{text}");
     assert!(text.contains("10,000/s, the plan") && text.contains("no end"), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     assert!(crate::still::plan(&planned).contains("<svg"));

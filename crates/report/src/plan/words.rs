@@ -6,14 +6,14 @@ use super::model::Measured;
 use super::{OwnRun, Planned, Wish, rate, time};
 use crate::units::{duration, percent, plural};
 
-/// The answer: `50,000/s with p99 < 300ms take 14 web and 4 data; they hold 58,300/s, then web breaks first`.
+/// The answer: `50,000/s with p99 < 300ms needs 14 web and 4 data; it holds up to 58,300/s, then web breaks first`.
 pub(super) fn says(plan: &Planned) -> String {
     let tiers: Vec<String> =
         plan.tiers.iter().map(|of| format!("{} {}", crate::units::count(of.instances), of.tier)).collect();
     let spare = match plan.survives {
         Survives::Nothing => "",
-        Survives::Instance => ", of which one of each may be lost",
-        Survives::Zone => ", of which a zone may be lost",
+        Survives::Instance => " and survives the loss of one of each",
+        Survives::Zone => " and survives the loss of a zone",
     };
     let month = plan.bill.as_ref().and_then(|bill| {
         let price = bill.whole?;
@@ -21,7 +21,7 @@ pub(super) fn says(plan: &Planned) -> String {
         Some(format!("; {} {} a month{sum}", price.per_month.shown(), bill.currency))
     });
     format!(
-        "{} with {} take {}{spare}; they hold {}, then {} breaks first{}",
+        "{} with {} needs {}{spare}; it holds up to {}, then {} breaks first{}",
         rate(plan.per_s),
         plan.objectives.join(" and "),
         listed(&tiers),

@@ -70,7 +70,7 @@ impl Types {
         }
         let bytes = fs::read(file).map_err(|error| wrong(&error))?;
         let no_set = |error: &dyn std::fmt::Display| {
-            wrong(&format!("it is no descriptor set with its imports: {error}"))
+            wrong(&format!("not a descriptor set with its imports: {error}"))
         };
         let set = FileDescriptorSet::decode(&*bytes).map_err(|error| no_set(&error))?;
         Types::of_files(set.file).map_err(|error| no_set(&error))
@@ -155,7 +155,7 @@ impl Reflected {
             return Err("the server's reflection tells too much".into());
         }
         let file = FileDescriptorProto::decode(bytes)
-            .map_err(|error| format!("the server's reflection tells what is no file: {error}"))?;
+            .map_err(|error| format!("the server's reflection sent an invalid file: {error}"))?;
         if self.names.insert(file.name().to_owned()) {
             self.files.push(file);
         }
@@ -237,7 +237,7 @@ impl Method {
     pub fn decode(&self, bytes: &[u8], json: &mut Vec<u8>) -> Result<(), String> {
         let output = self.0.output();
         let wrong =
-            |error: &dyn std::fmt::Display| format!("the answer is no {}: {error}", output.full_name());
+            |error: &dyn std::fmt::Display| format!("the answer is not a {}: {error}", output.full_name());
         let message = DynamicMessage::decode(output.clone(), bytes).map_err(|error| wrong(&error))?;
         let options = SerializeOptions::new().skip_default_fields(false);
         message
@@ -272,7 +272,7 @@ fn wrong_message(input: &MessageDescriptor, error: &serde_json::Error) -> String
             };
             format!("the message has no field {field}{hint}")
         }
-        None => format!("the message is no {}: {text}", input.full_name()),
+        None => format!("the message is not a {}: {text}", input.full_name()),
     }
 }
 
@@ -391,14 +391,14 @@ mod tests {
         let add = method(&types, "shop.Cart/Add").unwrap();
         for (json, words) in [
             (r#"{"nmae": "x"}"#, "the message has no field nmae; did you mean name?"),
-            (r#"{"count": "x"}"#, "the message is no shop.Item"),
-            (r#"[]"#, "the message is no shop.Item"),
-            (r#"{"name": "x"} x"#, "the message is no shop.Item"),
+            (r#"{"count": "x"}"#, "the message is not a shop.Item"),
+            (r#"[]"#, "the message is not a shop.Item"),
+            (r#"{"name": "x"} x"#, "the message is not a shop.Item"),
         ] {
             let error = add.encode(json.as_bytes(), &mut Vec::new()).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
-        assert!(add.decode(b"\x0a\xff", &mut Vec::new()).unwrap_err().contains("the answer is no shop.Item"));
+        assert!(add.decode(b"\x0a\xff", &mut Vec::new()).unwrap_err().contains("the answer is not a shop.Item"));
     }
 
     #[test]

@@ -69,7 +69,7 @@ step! {
     example: "
 - grpc: shop.Cart/Add
   message: {item: ibm, amount: 1}
-  check: {status: OK, json: {$.total: 1}}
+  check: {status: OK, json: {$.total: \"1\"}}
 "
 }
 

@@ -114,7 +114,7 @@ fn message(arguments: &HitArguments) -> Result<Option<Value>, Failure> {
         (None, None) => return Ok(None),
     };
     let json: serde_json::Value = serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::usage(format!("the message is no JSON: {error}")))?;
+        .map_err(|error| Failure::usage(format!("the message is not JSON: {error}")))?;
     Ok(Some(value(&json)))
 }
 

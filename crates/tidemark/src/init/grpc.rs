@@ -21,7 +21,7 @@ pub fn scenario(url: &str) -> Result<Scenario, Failure> {
         methods.into_iter().partition(|method| READING.iter().any(|begin| method.method.starts_with(begin)));
     if reading.is_empty() {
         if writing.is_empty() {
-            return Err(Failure::usage(format!("{url} tells no service of its own by reflection")));
+            return Err(Failure::usage(format!("{url} names no service of its own by reflection")));
         }
         // one has to be there
         reading.push(writing.remove(0));

@@ -39,7 +39,7 @@ pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io
     let listed = listed.map_err(|(code, words)| {
         let reason = if code == GrpcCode::Unimplemented { String::new() } else { format!(" ({}: {words})", code.name()) };
         told(format!(
-            "the server tells no message types by reflection{reason}; name its .proto files with `protos`, or a file of `descriptors`"
+            "the server has no reflection service{reason}; name its .proto files with `protos`, or a file of `descriptors`"
         ))
     })?;
     let mut names = Vec::new();
