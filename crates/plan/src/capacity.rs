@@ -306,7 +306,8 @@ impl Question {
         Ok((low, by_wait.map_or(0, |(tier, _)| tier)))
     }
 
-    /// What becomes of requests while something is lost for a time, 5 s after measuring began, by second. None where nothing
+    /// What becomes of requests while something is lost for a time, 5 s after measuring began, by second: of one of so many
+    /// slices of the system. None where nothing
     /// is to survive, or a second has too many requests for a look.
     ///
     /// # Errors
@@ -316,7 +317,7 @@ impl Question {
         instances: &[usize],
         noticed_after_s: f64,
         for_s: f64,
-    ) -> Result<Option<Outcome>, Wrong> {
+    ) -> Result<Option<(Outcome, usize)>, Wrong> {
         let mut model = self.with_instances(instances).at(self.per_s);
         let at_s = 15.0;
         let change = |what| Change { at_s, what };
@@ -331,7 +332,7 @@ impl Question {
             }
         }
         model.tiers.iter_mut().for_each(|tier| tier.noticed_after_s = noticed_after_s);
-        let (part, _) = slice(&model);
+        let (part, slices) = slice(&model);
         let per_s = match &part.load {
             Load::Open(arrivals) => arrivals.peak_per_s(),
             Load::Closed { .. } => self.per_s,
@@ -342,6 +343,6 @@ impl Question {
         let measured_s = (for_s + 30.0).min((3e6 / per_s).max(for_s));
         let span =
             Span { each_s: Some(1.0), events_max: 200_000_000, ..Span::new(10.0, measured_s, self.seed) };
-        simulate(&part, &span).map(Some)
+        Ok(Some((simulate(&part, &span)?, slices)))
     }
 }

@@ -64,7 +64,8 @@ fn one_less_of_any_tier_is_too_few_and_what_may_be_lost_is_there_in_addition() {
         assert!(all - all.div_ceil(3) >= *needed && (all - 1) - (all - 1).div_ceil(3) < *needed);
     }
     // and with a zone gone it does hold, but for what was lost with it
-    let lost = asked.loss(&with_zone.instances, 1.0, 10.0).unwrap().unwrap();
+    let (lost, slices) = asked.loss(&with_zone.instances, 1.0, 10.0).unwrap().unwrap();
+    assert_eq!(slices, 1);
     assert!(lost.failed > 0 && !lost.grows());
     let late = &lost.stretches[8..];
     assert!(late.iter().all(|of| of.failed == 0 && of.mean_s < 0.05), "{late:?}");

@@ -218,6 +218,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let own = measured.model_of_run();
     let (texts, objectives, failed_most) =
         objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
+    notes.extend(objectives.iter().filter_map(|of| measured.too_few_for(of.share)));
     measured.set_machines(wish.prices);
     if let Some(law) = &beside.scalability {
         measured.set_contention(law.contention());
@@ -249,7 +250,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         );
     }
     let tiers = tiers(&measured, &planned, &answer, per_s);
-    let bill = wish.prices.map(|prices| bill(run, &measured, &answer, per_s, prices, wish.customers));
+    let bill = wish.prices.map(|prices| bill(run, &measured, &tiers, per_s, prices, wish.customers));
     let breaks_first = planned.tiers[answer.breaks].name.clone();
     let mut planned = Planned {
         says: String::new(),
@@ -387,18 +388,23 @@ fn own_run(
 
 fn loss(question: &Question, answer: &Answer) -> Result<Option<Loss>, String> {
     let outcome = question.loss(&answer.instances, NOTICED_S, LOST_S).map_err(|wrong| wrong.to_string())?;
-    Ok(outcome.map(|outcome| {
+    Ok(outcome.map(|(outcome, slices)| {
         let within_s = question.objectives.iter().map(|of| of.within_s).fold(f64::MAX, f64::min);
         // the loss comes 5 s after measuring began
         let is_bad = |of: &tidemark_plan::Stretch| of.failed > 0 || of.mean_s > within_s;
         let last = outcome.stretches.iter().rposition(is_bad);
         let is_over = last.is_none_or(|at| at + 1 < outcome.stretches.len());
         let after = last.map_or(0.0, |at| (at as f64 + 1.0 - 5.0).max(0.0));
-        Loss { failed: outcome.failed, recovered_after_s: is_over.then_some(after) }
+        Loss { failed: outcome.failed * slices as u64, recovered_after_s: is_over.then_some(after) }
     }))
 }
 
 fn tiers(measured: &Measured, planned: &Model, answer: &Answer, per_s: f64) -> Vec<PlannedTier> {
+    // as it is in the plan, whatever was measured
+    let of_request = |index: usize| {
+        let tier = &planned.tiers[index];
+        planned.utilisation(index, per_s) * (tier.instances * tier.cores) as f64 / per_s
+    };
     let tier = |(index, of): (usize, &model::MeasuredTier)| PlannedTier {
         tier: of.tier.name.clone(),
         role: of.tier.role,
@@ -406,7 +412,7 @@ fn tiers(measured: &Measured, planned: &Model, answer: &Answer, per_s: f64) -> V
         instances: answer.instances[index] as u64,
         spare: answer.spare[index] as u64,
         cores: planned.tiers[index].cores as u64,
-        cpu_s: of.cpu_s,
+        cpu_s: of_request(index),
         utilisation: planned.utilisation(index, per_s),
     };
     measured.tiers.iter().enumerate().map(tier).collect()
@@ -415,17 +421,13 @@ fn tiers(measured: &Measured, planned: &Model, answer: &Answer, per_s: f64) -> V
 fn bill(
     run: &Run,
     measured: &Measured,
-    answer: &Answer,
+    planned: &[PlannedTier],
     per_s: f64,
     prices: &Prices,
     customers: Option<u64>,
 ) -> Bill {
-    let tiers: Vec<_> = measured
-        .tiers
-        .iter()
-        .zip(&answer.instances)
-        .map(|(of, instances)| (&of.tier, *instances as u64, of.cpu_s))
-        .collect();
+    let tiers = measured.tiers.iter().zip(planned);
+    let tiers: Vec<_> = tiers.map(|(of, planned)| (&of.tier, planned.instances, planned.cpu_s)).collect();
     of_usage(&Usage::planned(&run.manifest.scenario, per_s, &tiers), prices, customers)
 }
 

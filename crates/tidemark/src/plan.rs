@@ -45,7 +45,7 @@ pub struct PlanArguments {
     /// Runs or searches: directories, names of ones in runs/, or `last`; or a scenario file, whose last run is taken
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
-    /// The load: 50k/s, 4.3G/day [default: the run's]
+    /// The load, requests a second: 50k/s, 4.3G/day (a scenario's `rate` is of sessions) [default: the run's]
     #[arg(short = 'r', long, value_name = "RATE", value_parser = constant_rate)]
     pub rate: Option<f64>,
     /// Multiply the rate

@@ -176,7 +176,8 @@ impl<I: Io + 'static> Calls<I> {
             }
             Event::Failed(error) => {
                 let call = &mut self.calls[s];
-                match self.http.reset(s).filter(|_| call.awaiting != Awaiting::Nothing) {
+                let is_open = call.opened_by.is_some();
+                match self.http.reset(s).filter(|_| is_open || call.awaiting != Awaiting::Nothing) {
                     Some(reason) => {
                         call.reply.reset(reason, &error.to_string());
                         self.whole(s, false)
@@ -243,6 +244,8 @@ impl<I: Io + 'static> Calls<I> {
                     Err(failure) => Some(Event::Wrong(failure)),
                 }
             }
+            // the server ended it, and no step waits to hear that
+            Awaiting::Nothing if call.opened_by.is_some() && !call.reply.is_ok() => Some(Event::Lost),
             Awaiting::Begun | Awaiting::Nothing => Some(Event::Ended { within: false }),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share, never_sent};
+use tidemark_drive::{Address, DriveEnd, DriveOptions, PhaseTimes, Share, never_sent};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
@@ -131,6 +131,12 @@ impl Chosen {
         stop_request: &dyn Fn() -> StopRequest,
     ) -> Result<Box<dyn Driver>, LabError> {
         check_targets(targets)?;
+        let here = rustix::system::uname();
+        let elsewhere =
+            self.coordinator.members().iter().find(|agent| agent.host != here.nodename().to_string_lossy());
+        if let Some(agent) = elsewhere {
+            check_reachable(targets, &agent.name, &agent.host)?;
+        }
         // what it is read from says more than words and text
         self.put_task(run, plan, Setup::new((&[], ""), targets, options))?;
         self.coordinator.take(VERSION).map_err(refused)?;
@@ -268,6 +274,23 @@ fn check_targets(targets: &[&Running]) -> Result<(), LabError> {
             _ => continue,
         };
         return Err(LabError::Usage(format!("--fleet: {reason}; leave it out")));
+    }
+    Ok(())
+}
+
+/// An address of this machine alone is another server, or none, on the agent's machine.
+fn check_reachable(targets: &[&Running], agent: &str, host: &str) -> Result<(), LabError> {
+    for target in targets {
+        let is_here = match &target.target.address {
+            Address::Tcp(address) => address.ip().is_loopback(),
+            Address::Unix(_) => true,
+        };
+        if is_here {
+            return Err(LabError::Usage(format!(
+                "--fleet: {} is an address of this machine alone, and agent {agent} is on {host}; name the system as {host} reaches it",
+                target.url
+            )));
+        }
     }
     Ok(())
 }

@@ -8,7 +8,12 @@ use tidemark_record::{MACHINE, Outcome, Run, new_merged};
 use tidemark_scenario::prices::Prices;
 
 use crate::cost::{self, Usage, called};
+use crate::units::{count, duration};
 
+/// Least CPU time of what is driven, seconds: a system counts it in hundredths.
+const CPU_LEAST_S: f64 = 0.1;
+/// Answers beyond a percentile that it rests on.
+const BEYOND_LEAST: f64 = 10.0;
 /// Most cores of an instance.
 const CORES_MAX: f64 = 10_000.0;
 
@@ -38,6 +43,8 @@ pub(super) struct Measured {
     pinned_cores: usize,
     /// CPU time of the load generator for a request, seconds.
     driver_cpu_s: f64,
+    /// Good answers whose service times were measured.
+    good: u64,
 }
 
 impl Measured {
@@ -50,6 +57,7 @@ impl Measured {
         for series in run.series.iter().filter(|of| of.measured && of.outcome == Outcome::Ok) {
             run.merge(&mut merged, &series.service_time_us).map_err(|error| error.to_string())?;
         }
+        let good = merged.len();
         let seen = merged
             .iter_recorded()
             .map(|of| (of.value_iterated_to() as f64 * 1e-6, of.count_since_last_iteration()));
@@ -85,7 +93,16 @@ impl Measured {
             || usage.tiers.iter().map(|tier| cost::cores_used(tier, &usage)).sum(),
             |machine| machine.cpu_share,
         );
+        let driven_cpu_s = tiers[0].tier.cpu_s;
+        if driven_cpu_s < CPU_LEAST_S {
+            return Err(format!(
+                "no plan from this run: {} took {} of CPU in it, too little to say how much a request takes; drive more load, or longer",
+                tiers[0].tier.name,
+                duration(driven_cpu_s * 1e6)
+            ));
+        }
         Ok(Measured {
+            good,
             tiers,
             left_out,
             service_times: Arc::new(service_times),
@@ -99,6 +116,18 @@ impl Measured {
                 .map(|tier| tier.cpu_s)
                 .sum::<f64>()
                 / answered,
+        })
+    }
+
+    /// That it has too few requests for a percentile, if so.
+    pub(super) fn too_few_for(&self, share: f64) -> Option<String> {
+        let beyond = self.good as f64 * (1.0 - share);
+        (beyond < BEYOND_LEAST).then(|| {
+            format!(
+                "the run has {} answers, too few for p{}: {BEYOND_LEAST} should be slower than that",
+                count(self.good),
+                (share * 1e6).round() / 1e4
+            )
         })
     }
 

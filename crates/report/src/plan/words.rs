@@ -43,16 +43,22 @@ fn listed(all: &[String]) -> String {
 /// What a plan takes for granted.
 pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
     let mean_s = measured.service_times.mean_s();
+    let is_set = |key: &str| wish.settings.iter().any(|(name, _)| name.rsplit('.').next() == Some(key));
     let mut all = vec![
         "requests come at random (Poisson), and the mix is the run's".to_owned(),
         "each request visits each tier once, one tier after the other, and takes the CPU that it took in the run".to_owned(),
         "a core does as much work as one of the run's machine".to_owned(),
         "stores spread their load evenly over their instances, and more instances do as much more work".to_owned(),
-        "callers send to instances in turn".to_owned(),
-        "the network between instances takes no time beyond the run's; --set TIER.hop=1ms adds some".to_owned(),
     ];
+    if !is_set("balancing") {
+        all.push("callers send to instances in turn".to_owned());
+    }
+    if !is_set("hop") {
+        all.push("the network between instances takes no time beyond the run's; --set TIER.hop=1ms adds some".to_owned());
+    }
+    all.extend(wish.settings.iter().map(|(name, value)| format!("{name} is {value}, as --set says")));
     let rest_s = measured.rest_s();
-    if rest_s > 0.0 {
+    if rest_s > 0.0 && !is_set("pause") && !is_set("cpu") {
         let share = rest_s / mean_s;
         all.push(format!(
             "{} of the mean service time of {} have no CPU, and do not grow with the load",
@@ -60,7 +66,7 @@ pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
             duration(mean_s * 1e6)
         ));
     }
-    if wish.prices.is_none() {
+    if wish.prices.is_none() && !is_set("cores") {
         all.push("an instance has 1 core; --prices FILE or --set TIER.cores=N says otherwise".to_owned());
     }
     if wish.survives == Survives::Zone {

@@ -17,9 +17,14 @@ pub fn scenario(url: &str) -> Result<Scenario, Failure> {
     let types = tidemark_lab::message_types(url)?;
     let mut methods = types.methods();
     methods.retain(|method| !OF_ALL.iter().any(|begin| method.service.starts_with(begin)));
-    let (mut reading, mut writing): (Vec<MethodName>, Vec<MethodName>) =
-        methods.into_iter().partition(|method| READING.iter().any(|begin| method.method.starts_with(begin)));
-    if reading.is_empty() {
+    // `Check` reads, `Checkout` does not
+    let reads = |method: &MethodName| {
+        let rest = READING.iter().filter_map(|begin| method.method.strip_prefix(begin));
+        rest.into_iter().any(|rest| !rest.starts_with(|next: char| next.is_ascii_lowercase()))
+    };
+    let (mut reading, mut writing): (Vec<MethodName>, Vec<MethodName>) = methods.into_iter().partition(reads);
+    let none_reads = reading.is_empty();
+    if none_reads {
         if writing.is_empty() {
             return Err(Failure::usage(format!("{url} names no service of its own by reflection")));
         }
@@ -30,11 +35,15 @@ pub fn scenario(url: &str) -> Result<Scenario, Failure> {
         reading.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
     let commented =
         writing.iter().map(|method| step(&types, method)).collect::<Result<Vec<Map>, Failure>>()?;
-    if let Some(first) = steps.first_mut()
-        && !commented.is_empty()
-    {
-        let mut lines = vec!["These may change something; take in those that a user calls:".to_owned()];
+    let mut lines = Vec::new();
+    if !commented.is_empty() {
+        lines.push("These may change something; take in those that a user calls:".to_owned());
         lines.extend(commented.iter().flat_map(as_step));
+    }
+    if none_reads {
+        lines.push("No method's name says that it only reads: this one may change something.".to_owned());
+    }
+    if let Some(first) = steps.first_mut().filter(|_| !lines.is_empty()) {
         *first = with_comment(first, &lines.join("\n"));
     }
     let steps = steps.into_iter().map(Step::Other).collect();

@@ -246,6 +246,11 @@ impl Reply {
         self.has_status
     }
 
+    /// Whether the status is `OK`.
+    pub fn is_ok(&self) -> bool {
+        self.has_status && self.code == GrpcCode::Ok
+    }
+
     /// The status in words.
     pub fn words(&self) -> String {
         format!("status {}: {}", self.code.name(), String::from_utf8_lossy(&self.words))

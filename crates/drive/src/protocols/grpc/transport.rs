@@ -263,6 +263,11 @@ impl<I: Io + 'static> Conversations for Calls<I> {
         Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
     }
 
+    fn lost(&self, s: usize) -> Option<(usize, Failure)> {
+        let call = &self.calls[s];
+        call.opened_by.map(|request| (request, call.over()))
+    }
+
     fn accept(&mut self, s: usize) -> bool {
         self.calls[s].awaiting = Awaiting::Nothing;
         self.http.rest(s);
