@@ -146,8 +146,9 @@ pub(crate) fn files_of(run: &str) -> String {
     format!("tidemark-run-{run}")
 }
 
-pub(crate) fn agent(name: &str) -> String {
-    format!("tidemark.agent.{name}")
+/// Where an agent is asked, by its instance: one that had its name before is another.
+pub(crate) fn agent(instance: &str) -> String {
+    format!("tidemark.agent.{instance}")
 }
 
 /// The bucket of those who are there. It is made as the stream that it is: servers before 2.10 do not say of an account what the
@@ -296,6 +297,8 @@ struct Running {
     orders: Option<Sender<Order>>,
     is_over: Arc<AtomicBool>,
     begun: bool,
+    /// That another agent has its name, in words.
+    replaced: Option<String>,
 }
 
 type Shared = Arc<Mutex<Running>>;
@@ -337,9 +340,15 @@ pub fn serve(
     };
     nats.wait(is_free(&store, &presence))?;
     let name = presence.name.clone();
-    let running =
-        Arc::new(Mutex::new(Running { presence, orders: None, is_over: Arc::default(), begun: false }));
-    let questions = nats.wait(nats.client.subscribe(agent(&name)));
+    let running = Arc::new(Mutex::new(Running {
+        presence,
+        orders: None,
+        is_over: Arc::default(),
+        begun: false,
+        replaced: None,
+    }));
+    let instance = locked(&running).presence.instance.clone();
+    let questions = nats.wait(nats.client.subscribe(agent(&instance)));
     let mut questions = questions.map_err(|error| FleetError::nats("a subscription", error))?;
     let (taken, jobs) = channel::<(String, usize)>();
     let (client, of_answers) = (nats.client.clone(), Arc::clone(&running));
@@ -352,12 +361,22 @@ pub fn serve(
     let own = store.clone();
     nats.beside(async move {
         loop {
+            let presence = locked(&beats).presence.clone();
+            let is_own = is_free(&store, &presence).await;
+            if let Err(FleetError::Usage(why)) = is_own {
+                // it was away for so long that another one took its name
+                locked(&beats).replaced = Some(why);
+                return;
+            }
             put(&store, &beats).await;
             tokio::time::sleep(BEAT).await;
         }
     });
     tell(format!("agent {name} waits for work at {}", server.shown()));
     while !stop.load(Ordering::Relaxed) {
+        if let Some(why) = locked(&running).replaced.take() {
+            return Err(FleetError::Usage(why));
+        }
         let Ok((run, member)) = jobs.recv_timeout(LOOK_EVERY) else { continue };
         tell(format!("run {run} begins"));
         drive(&nats, &running, (run.clone(), member), stop, work);
@@ -402,8 +421,19 @@ fn drive(
     };
     std::thread::scope(|scope| {
         let working = scope.spawn(|| work(&job));
+        let mut looked = Instant::now();
         while !working.is_finished() {
             std::thread::sleep(LOOK_EVERY);
+            // while it stood still itself, it could hear nothing
+            let stood_still = looked.elapsed().saturating_sub(2 * LOOK_EVERY);
+            looked = Instant::now();
+            let mut heard_last = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            heard_last.at = (heard_last.at + stood_still).min(looked);
+            heard_last.connected = (heard_last.connected + stood_still).min(looked);
+            drop(heard_last);
+            if locked(running).replaced.is_some() {
+                let _ = sender.send(Order::Abort);
+            }
             if stop.load(Ordering::Relaxed) {
                 let _ = sender.send(Order::Abort);
             }
@@ -413,8 +443,13 @@ fn drive(
         }
     });
     if is_over.load(Ordering::Relaxed) {
-        // nobody else removes it
-        nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
+        // it may have been cut off, while the others go on
+        std::thread::sleep(2 * BEAT);
+        let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
+        if nats.is_connected() && is_silent {
+            // nobody else removes it
+            nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
+        }
     }
     let mut running = locked(running);
     running.orders = None;

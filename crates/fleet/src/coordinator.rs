@@ -61,7 +61,7 @@ pub fn look(server: &Server) -> Result<Vec<Here>, FleetError> {
     let clock = Clock::start();
     nats.wait(async {
         let agents = present(&nats.jetstream).await?;
-        let offsets = agents.iter().map(|agent| measured(&nats.client, &clock, &agent.name));
+        let offsets = agents.iter().map(|agent| measured(&nats.client, &clock, &agent.instance));
         let offsets = join_all(offsets).await;
         Ok(agents.into_iter().zip(offsets).map(|(presence, offset)| Here { presence, offset }).collect())
     })
@@ -82,11 +82,11 @@ async fn present(jetstream: &Context) -> Result<Vec<Presence>, FleetError> {
     Ok(agents)
 }
 
-async fn measured(client: &Client, clock: &Clock, name: &str) -> Option<Offset> {
+async fn measured(client: &Client, clock: &Clock, instance: &str) -> Option<Offset> {
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let sent_us = clock.now_us();
-        match ask(client, agent(name), &Question::Clock, ANSWER_WITHIN).await {
+        match ask(client, agent(instance), &Question::Clock, ANSWER_WITHIN).await {
             Ok(Answer::Clock(there_us)) => {
                 rounds.push(Round { sent_us, there_us, received_us: clock.now_us() });
             }
@@ -257,7 +257,7 @@ impl Coordinator {
         let asked = self.members.iter().zip(questions).map(|(member, question)| async move {
             let mut reason = String::new();
             for _ in 0..ATTEMPTS {
-                match ask(&self.nats.client, agent(&member.name), &question, ANSWER_WITHIN).await {
+                match ask(&self.nats.client, agent(&member.instance), &question, ANSWER_WITHIN).await {
                     Ok(Answer::Yes) => return Ok(()),
                     Ok(Answer::No(why)) => {
                         reason = why;
@@ -282,7 +282,7 @@ impl Coordinator {
                 name: member.name.clone(),
                 reason: "it does not tell the time".into(),
             };
-            measured(&self.nats.client, &self.clock, &member.name).await.ok_or_else(silent)
+            measured(&self.nats.client, &self.clock, &member.instance).await.ok_or_else(silent)
         });
         self.nats.wait(join_all(measured)).into_iter().collect()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, RequestErrorKind};
+use async_nats::{Client, ConnectOptions, RequestErrorKind, ServerAddr};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,6 +124,16 @@ async fn connected(server: &Server, name: &str) -> Result<Client, FleetError> {
         options = options.add_client_certificate(certificate.clone(), key.clone()).require_tls(true);
     }
     let urls: Vec<&str> = server.url.split(',').collect();
+    // a login that a URL has; the client itself reads none there
+    let login = urls.iter().find_map(|url| {
+        let address = url.parse::<ServerAddr>().ok()?;
+        Some((address.username()?.to_owned(), address.password().map(str::to_owned)))
+    });
+    options = match login {
+        Some((user, Some(password))) => options.user_and_password(user, password),
+        Some((token, None)) => options.token(token),
+        None => options,
+    };
     let client = options.connect(urls).await.map_err(|error| failed(error.to_string()))?;
     Ok(client)
 }

@@ -10,6 +10,8 @@ mod settings;
 mod tests;
 mod words;
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -198,6 +200,13 @@ pub enum NoPlan {
     Usage(String),
     /// The run says too little, or no number of instances is enough.
     Unknown(String),
+}
+
+impl fmt::Display for NoPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (NoPlan::Usage(why) | NoPlan::Unknown(why)) = self;
+        f.write_str(why)
+    }
 }
 
 impl From<String> for NoPlan {

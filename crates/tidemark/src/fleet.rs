@@ -66,9 +66,9 @@ impl FleetArguments {
     pub fn apply(&self, options: RunOptions) -> Result<RunOptions, Failure> {
         let Some(url) = &self.fleet else {
             return match self.nats.is_given() {
-                true => {
-                    Err(Failure::usage("--nats-creds, --nats-ca and --nats-cert are of --fleet; give that, too"))
-                }
+                true => Err(Failure::usage(
+                    "--nats-creds, --nats-ca and --nats-cert are of --fleet; give that, too",
+                )),
                 false => Ok(options),
             };
         };

@@ -23,7 +23,10 @@ fn a_run_becomes_a_plan_in_a_sentence_as_json_and_as_a_page() {
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{text}{}", stderr(&output));
     assert!(text.starts_with("49,769/s with p99 < 5s needs "), "{text}");
-    assert!(text.contains(" system and survives the loss of a zone") && text.contains(" USD a month"), "{text}");
+    assert!(
+        text.contains(" system and survives the loss of a zone") && text.contains(" USD a month"),
+        "{text}"
+    );
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     let page = fs::read_to_string(folder.path().join("plan.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("What matters most"), "{page}");
@@ -66,7 +69,10 @@ fn what_is_asked_wrongly_is_told() {
     let refused = |arguments: &[&str], says: &str| {
         assert_refused(folder.path(), &[&["plan"], arguments].concat(), says);
     };
-    refused(&["shop.yaml"], "shop.yaml has no run in runs as it is now; measure it first: tidemark run shop.yaml");
+    refused(
+        &["shop.yaml"],
+        "shop.yaml has no run in runs as it is now; measure it first: tidemark run shop.yaml",
+    );
     refused(&["last"], "no finished run in runs");
     refused(&[], "<RUN>");
     StoredRun::default().write(&folder.path().join("runs/a"));

@@ -34,11 +34,7 @@ pub(super) fn apply(model: &mut Model, settings: &[(String, String)]) -> Result<
         let (tier, key) = name.rsplit_once('.').ok_or_else(|| wrong("write it like web.cores=4".into()))?;
         let index = model.tiers.iter().position(|of| of.name == tier).ok_or_else(|| {
             let names = model.tiers.iter().map(|of| of.name.as_str());
-            wrong(format!(
-                "no tier {tier}{}; tiers: {}",
-                did_you_mean(tier, names.clone()),
-                join(names)
-            ))
+            wrong(format!("no tier {tier}{}; tiers: {}", did_you_mean(tier, names.clone()), join(names)))
         })?;
         set(model, index, key, value).map_err(wrong)?;
     }

@@ -149,7 +149,7 @@ fn what_if() {
         ("cores", "2", "like web.cores=4"),
         ("web.pool", "2", "no pool"),
     ] {
-        let told = with(name, value).unwrap_err();
+        let told = with(name, value).unwrap_err().to_string();
         assert!(told.starts_with(&format!("--set {name}={value}: ")) && told.contains(says), "{told}");
     }
 }
@@ -166,14 +166,14 @@ fn a_run_that_measured_the_load_generator_is_refused_and_one_that_drifts_says_so
         planned.notes
     );
     run.manifest.summary.driver.limits = vec!["its busiest thread had 98% of a core".into()];
-    let told = plan(&run, &Beside::default(), &wish()).unwrap_err();
+    let told = plan(&run, &Beside::default(), &wish()).unwrap_err().to_string();
     assert_eq!(
         told,
         "no plan from this run: the load generator was the bottleneck: its busiest thread had 98% of a core"
     );
     run.manifest.summary.driver.limits.clear();
     run.manifest.summary.verdict.reasons = vec![ReasonKind::DriverBound.told("too slow")];
-    assert!(plan(&run, &Beside::default(), &wish()).unwrap_err().contains("bottleneck"));
+    assert!(plan(&run, &Beside::default(), &wish()).unwrap_err().to_string().contains("bottleneck"));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_cannot_be_planned_is_told() {
     let (_dir, mut run) = measured();
     let told = |run: &Run, objective: &str| {
         let objectives = [objective.to_owned()];
-        plan(run, &Beside::default(), &Wish { objectives: &objectives, ..wish() }).unwrap_err()
+        plan(run, &Beside::default(), &Wish { objectives: &objectives, ..wish() }).unwrap_err().to_string()
     };
     assert!(
         told(&run, "p99 < 5ms").starts_with("no number of instances keeps p99 < "),

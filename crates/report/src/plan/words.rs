@@ -54,7 +54,10 @@ pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
         all.push("callers send to instances in turn".to_owned());
     }
     if !is_set("hop") {
-        all.push("the network between instances takes no time beyond the run's; --set TIER.hop=1ms adds some".to_owned());
+        all.push(
+            "the network between instances takes no time beyond the run's; --set TIER.hop=1ms adds some"
+                .to_owned(),
+        );
     }
     all.extend(wish.settings.iter().map(|(name, value)| format!("{name} is {value}, as --set says")));
     let rest_s = measured.rest_s();
@@ -68,6 +71,12 @@ pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
     }
     if wish.prices.is_none() && !is_set("cores") {
         all.push("an instance has 1 core; --prices FILE or --set TIER.cores=N says otherwise".to_owned());
+    }
+    if wish.survives != Survives::Nothing {
+        all.push(
+            "what is lost refuses calls at once; where it is silent, each call waits for its timeout"
+                .to_owned(),
+        );
     }
     if wish.survives == Survives::Zone {
         all.push(format!("instances are spread evenly over {}", plural(wish.zones as u64, "zone")));

@@ -69,9 +69,8 @@ impl Types {
             )));
         }
         let bytes = fs::read(file).map_err(|error| wrong(&error))?;
-        let no_set = |error: &dyn std::fmt::Display| {
-            wrong(&format!("not a descriptor set with its imports: {error}"))
-        };
+        let no_set =
+            |error: &dyn std::fmt::Display| wrong(&format!("not a descriptor set with its imports: {error}"));
         let set = FileDescriptorSet::decode(&*bytes).map_err(|error| no_set(&error))?;
         Types::of_files(set.file).map_err(|error| no_set(&error))
     }
@@ -252,7 +251,7 @@ impl Method {
 
     /// A message to begin with, as JSON: each field with its default.
     pub fn example(&self) -> serde_json::Value {
-        example(&self.0.input(), EXAMPLE_DEPTH)
+        example(&self.0.input(), &mut Vec::new())
     }
 }
 
@@ -276,7 +275,8 @@ fn wrong_message(input: &MessageDescriptor, error: &serde_json::Error) -> String
     }
 }
 
-fn example(message: &MessageDescriptor, depth: usize) -> serde_json::Value {
+/// An example of a message that is within others of these names.
+fn example(message: &MessageDescriptor, within: &mut Vec<String>) -> serde_json::Value {
     use serde_json::{Value, json};
     match message.full_name() {
         "google.protobuf.Timestamp" => return json!("2025-01-01T00:00:00Z"),
@@ -287,6 +287,7 @@ fn example(message: &MessageDescriptor, depth: usize) -> serde_json::Value {
         name if name.starts_with("google.protobuf.") => return Value::Null,
         _ => {}
     }
+    within.push(message.full_name().to_owned());
     let mut fields = serde_json::Map::new();
     let mut chosen = BTreeSet::new();
     for field in message.fields() {
@@ -296,21 +297,25 @@ fn example(message: &MessageDescriptor, depth: usize) -> serde_json::Value {
         {
             continue;
         }
-        fields.insert(field.json_name().to_owned(), example_of(&field, depth));
+        fields.insert(field.json_name().to_owned(), example_of(&field, within));
     }
+    within.pop();
     Value::Object(fields)
 }
 
-fn example_of(field: &FieldDescriptor, depth: usize) -> serde_json::Value {
+fn example_of(field: &FieldDescriptor, within: &mut Vec<String>) -> serde_json::Value {
     use serde_json::json;
     if field.is_map() {
         return json!({});
     }
     let one = match field.kind() {
-        Kind::Message(_) if depth == 0 => {
+        // not deeper, and no type within itself
+        Kind::Message(of)
+            if within.len() > EXAMPLE_DEPTH || within.iter().any(|name| name == of.full_name()) =>
+        {
             return if field.is_list() { json!([]) } else { serde_json::Value::Null };
         }
-        Kind::Message(message) => example(&message, depth - 1),
+        Kind::Message(message) => example(&message, within),
         Kind::Enum(of) => json!(of.default_value().name()),
         Kind::Bool => json!(false),
         Kind::String | Kind::Bytes => json!(""),
@@ -398,7 +403,9 @@ mod tests {
             let error = add.encode(json.as_bytes(), &mut Vec::new()).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
-        assert!(add.decode(b"\x0a\xff", &mut Vec::new()).unwrap_err().contains("the answer is not a shop.Item"));
+        assert!(
+            add.decode(b"\x0a\xff", &mut Vec::new()).unwrap_err().contains("the answer is not a shop.Item")
+        );
     }
 
     #[test]

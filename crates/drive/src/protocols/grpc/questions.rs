@@ -2,6 +2,7 @@
 //! their types are part of the protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, TE};
@@ -17,6 +18,8 @@ use crate::session::answer::Answer;
 
 /// Most bytes of an answer.
 const MESSAGE_BYTES: usize = 64 << 20;
+/// Longest time for a health check.
+const HEALTH_WITHIN: Duration = Duration::from_secs(2);
 /// The path of the health check.
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
@@ -33,7 +36,7 @@ pub fn check_health(
     service: &str,
 ) -> io::Result<Result<(), String>> {
     const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
-    let mut caller = Caller::begin(stream)?;
+    let mut caller = Caller::begin(stream, HEALTH_WITHIN)?;
     let answered = call(&mut caller, (authority, false), HEALTH, &text_field(1, service))?;
     Ok(match answered {
         // the only field of the answer

@@ -2,6 +2,7 @@
 //! each, then what these import.
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use tidemark_record::GrpcCode;
 use tidemark_scenario::protobuf::{Reflected, Types};
@@ -9,6 +10,8 @@ use tidemark_scenario::protobuf::{Reflected, Types};
 use super::questions::{Answered, call, each, text_field, told};
 use crate::protocols::http2::blocking::Caller;
 
+/// Longest time in which a server tells all types.
+const TOLD_WITHIN: Duration = Duration::from_secs(30);
 const SERVICES: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
 /// Most services and files that are asked for.
@@ -28,7 +31,7 @@ const FAILED: u64 = 7;
 /// # Errors
 /// In words why it tells nothing.
 pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io::Result<(Types, usize)> {
-    let mut server = Server { caller: Caller::begin(stream)?, origin, service: SERVICES[0] };
+    let mut server = Server { caller: Caller::begin(stream, TOLD_WITHIN)?, origin, service: SERVICES[0] };
     let listed = match server.ask(LIST_SERVICES, "*")? {
         Err((GrpcCode::Unimplemented, _)) => {
             server.service = SERVICES[1];

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::RecvStream;
@@ -27,19 +28,22 @@ pub(in crate::protocols) struct Caller<'s, S: Read + Write> {
     pipe: Pipe,
     sender: SendRequest<Bytes>,
     connection: Connection<Pipe, Bytes>,
+    /// When all answers must be there.
+    until: Instant,
 }
 
 impl<'s, S: Read + Write> Caller<'s, S> {
-    /// Says hello; the server's hello is heard with its first answer.
+    /// Says hello; the server's hello is heard with its first answer. All answers must come within this time.
     ///
     /// # Errors
     /// If the library cannot begin.
-    pub fn begin(stream: &'s mut S) -> io::Result<Self> {
+    pub fn begin(stream: &'s mut S, within: Duration) -> io::Result<Self> {
+        let until = Instant::now() + within;
         let pipe = Pipe::default();
         let cx = &mut Context::from_waker(Waker::noop());
         // nothing in it has to wait: the pipe takes all at once
         match pin!(client::Builder::new().enable_push(false).handshake::<_, Bytes>(pipe.clone())).poll(cx) {
-            Poll::Ready(Ok((sender, connection))) => Ok(Caller { stream, pipe, sender, connection }),
+            Poll::Ready(Ok((sender, connection))) => Ok(Caller { stream, pipe, sender, connection, until }),
             Poll::Ready(Err(error)) => Err(failure::told(error)),
             Poll::Pending => Err(broken("HTTP/2 could not begin")),
         }
@@ -98,6 +102,10 @@ impl<'s, S: Read + Write> Caller<'s, S> {
                 // what polling brought up leaves before anything is waited for
                 Poll::Pending if !output.is_empty() => continue,
                 Poll::Pending => {}
+            }
+            // what is no answer does not give more time
+            if Instant::now() > self.until {
+                return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
             match self.stream.read(&mut room)? {
                 0 => self.pipe.0.borrow_mut().end(),
