@@ -138,7 +138,7 @@ fn what_is_no_message_is_against_the_protocol() {
     assert!(bomb.len() < 64 << 10);
     let answers: [(Write, &str); 7] = [
         (|_| vec![7, 0, 0, 0, 0], "begins with 7"),
-        (|_| framed(0, &[0xff; 3]), "is no t.M"),
+        (|_| framed(0, &[0xff; 3]), "is not a t.M"),
         (|_| vec![0, 0xff, 0xff, 0xff, 0xff], "more than the limit of 65536"),
         (|_| vec![0, 0, 0, 0, 9, 1], "messages in place of one"),
         (|_| [message("hello"), vec![0, 0, 0, 0, 9, 1]].concat(), "ends within a message"),

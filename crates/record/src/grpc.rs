@@ -1,7 +1,8 @@
 //! The status codes of gRPC, and how a run counts them beside the statuses of HTTP.
 
-/// Statuses from this one on are codes of gRPC: 1000 is `OK`, 1005 is `NOT_FOUND`.
-const FIRST_STATUS: u16 = 1_000;
+/// Statuses from this one on are codes of gRPC: 10000 is `OK`, 10005 is `NOT_FOUND`. Below lie those of HTTP, and close codes of
+/// WebSockets.
+const FIRST_STATUS: u16 = 10_000;
 
 /// A status code of gRPC; its number is its place here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,8 +124,8 @@ mod tests {
         }
         assert_eq!((GrpcCode::Unauthenticated as u16, GrpcCode::NotFound.name()), (16, "NOT_FOUND"));
         assert_eq!(GrpcCode::from_number(17), GrpcCode::Unknown);
-        assert_eq!(GrpcCode::of_status(404), None);
-        assert_eq!((status_name(404), status_name(1_014)), ("404".to_owned(), "UNAVAILABLE".to_owned()));
+        assert_eq!([404, 1_011, 4_999].map(GrpcCode::of_status), [None; 3]);
+        assert_eq!((status_name(404), status_name(10_014)), ("404".to_owned(), "UNAVAILABLE".to_owned()));
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn what_is_asked_wrongly_is_told() {
         assert!(code(&output) == 3 && stderr(&output).contains(says), "{}", stderr(&output));
     };
     refused(&["last", "--objective", "p99<5s", "--set", "systm.cores=2"], "did you mean system");
-    refused(&["last", "--objective", "p99<banana"], "p99<banana");
+    refused(&["last", "--objective", "p99<banana"], "\"banana\" is not a time");
     none(&["--objective", "p99<1ms"], "no number of instances keeps p99 < ");
     refused(&["last"], "give --objective 'p99 < 300ms'");
 }

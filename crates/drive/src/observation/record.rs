@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    Counter, ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
-    ThreadInterval,
+    Counter, ErrorExample, GrpcCode, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series,
+    SlowRequest, ThreadInterval,
 };
 
 use crate::clock::{SECOND_NS, microseconds};
@@ -25,6 +25,25 @@ const POOLED_SERIES: usize = 1024;
 
 /// Status codes that are told apart: three digits, and behind them those of gRPC.
 const STATUSES: usize = 1_024;
+/// Where those of gRPC begin among them.
+const GRPC_STATUSES: usize = 1_000;
+
+/// Where a status is counted; beyond all of them, if it is not.
+#[inline]
+fn place_of(status: u16) -> usize {
+    match usize::from(status) {
+        place if place < GRPC_STATUSES => place,
+        _ => GrpcCode::of_status(status).map_or(STATUSES, |code| GRPC_STATUSES + code as usize),
+    }
+}
+
+/// The status that is counted at a place.
+fn status_at(place: usize) -> u16 {
+    match place.checked_sub(GRPC_STATUSES) {
+        Some(number) => GrpcCode::from_number(number as u32).status(),
+        None => place as u16,
+    }
+}
 
 /// Where intervals go and come back from.
 #[derive(Debug)]
@@ -526,7 +545,7 @@ impl Recorder {
     pub fn answered(&mut self, status: u16, due_ns: u64) {
         if status > 0
             && self.is_measured(due_ns)
-            && let Some(count) = self.statuses.get_mut(usize::from(status))
+            && let Some(count) = self.statuses.get_mut(place_of(status))
         {
             *count += 1;
         }
@@ -617,7 +636,7 @@ impl Recorder {
         interval.own.extend(self.own.series.iter_mut().filter_map(Option::take));
         interval.parts.extend(self.parts.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
-            interval.statuses.push((status as u16, std::mem::take(count)));
+            interval.statuses.push((status_at(status), std::mem::take(count)));
         }
         if self.exchange.is_some() {
             let used = std::mem::take(&mut interval.ledger);

@@ -418,7 +418,7 @@ mod tests {
         let error = Types::of_protos(&[file.clone()], &[]).unwrap_err();
         assert!(error.contains("a.proto:2") && error.contains("strin"), "{error}");
         fs::write(&file, b"\xff").unwrap();
-        assert!(Types::of_descriptors(&file).unwrap_err().contains("no descriptor set"));
+        assert!(Types::of_descriptors(&file).unwrap_err().contains("not a descriptor set"));
     }
 
     #[test]
