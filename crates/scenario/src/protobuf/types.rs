@@ -412,10 +412,10 @@ mod tests {
     fn files_that_are_wrong_are_told_with_their_place() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.proto");
-        let error = Types::of_protos(&[file.clone()], &[]).unwrap_err();
+        let error = Types::of_protos(std::slice::from_ref(&file), &[]).unwrap_err();
         assert!(error.contains("a.proto"), "{error}");
         fs::write(&file, "syntax = \"proto3\";\nmessage A { strin name = 1; }\n").unwrap();
-        let error = Types::of_protos(&[file.clone()], &[]).unwrap_err();
+        let error = Types::of_protos(std::slice::from_ref(&file), &[]).unwrap_err();
         assert!(error.contains("a.proto:2") && error.contains("strin"), "{error}");
         fs::write(&file, b"\xff").unwrap();
         assert!(Types::of_descriptors(&file).unwrap_err().contains("not a descriptor set"));
