@@ -19,6 +19,7 @@ mod percentiles;
 mod phases;
 mod plan;
 mod quick;
+mod reproduction;
 mod run;
 mod script;
 mod tables;
@@ -38,6 +39,7 @@ pub(crate) use self::limit::limit_linked;
 pub use self::limit::{Link, limit};
 pub use self::plan::plan;
 pub use self::quick::{Quick, quick};
+pub use self::reproduction::reproduction;
 pub(crate) use self::run::{closed_loop, drift, good_elsewhere};
 pub use self::run::{run, run_in_detail};
 use crate::comparison::Claim;
@@ -117,6 +119,8 @@ pub enum Block {
     Rounds(Vec<Claim>),
     /// The trials of a search: a curve.
     Curve(Box<Curve>),
+    /// Tiers of a system: how much comes to the first, and what stands behind it.
+    Tiers(String, Vec<Tier>),
     /// Lines over time.
     Chart(Chart),
     /// What is of interest to few. Markdown folds it.
@@ -162,6 +166,14 @@ pub struct Curve {
     pub search: Search,
     pub found: Found,
     pub links: Vec<Option<String>>,
+}
+
+/// A tier as a box: its name and number of instances, and what is told of them.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct Tier {
+    pub name: String,
+    pub about: String,
 }
 
 /// Lines over time, and the top of their scale where that does not follow from the values.

@@ -4,7 +4,6 @@
 //! for each instance, more where an instance used more cores than a machine has. Both are linear in the rate of the run and say
 //! nothing of another rate. CPU time is counted in microseconds from there on; nothing is rounded but each amount at its end.
 
-mod published;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -172,7 +171,7 @@ pub(crate) fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -
         not_in_sums,
         notes,
         energy,
-        published: published::of(&usage.scenario, prices),
+        published: crate::published::bill(&usage.scenario, prices),
         tiers,
     }
 }

@@ -128,6 +128,12 @@ impl Markdown {
                 let bars = code(&sparkline(&trend.values, &marks, HISTORY_MAX, false));
                 self.item(&format!("{} {bars} last {}", trend.figure.name(), trend.last()));
             }
+            Block::Tiers(load, tiers) => {
+                self.paragraph(&plain(load));
+                for tier in tiers {
+                    self.item(&format!("{}: {}", plain(&tier.name), plain(&tier.about)));
+                }
+            }
             Block::Chart(chart) => {
                 self.paragraph(&plain(&chart.caption));
                 for (name, bars) in chart.sparklines(HISTORY_MAX, false) {

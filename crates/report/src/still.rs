@@ -10,12 +10,13 @@ use std::path::Path;
 use tidemark_limit::Searches;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Bar, Block, Cell, Level, Link, Table, value, word};
+use crate::blocks::{self, Bar, Block, Cell, Level, Link, Table, Tier, value, word};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::cost::NamedBill;
 use crate::history::{History, Line, Trend};
 use crate::jmeter::Figures;
 use crate::plan::Planned;
+use crate::reproduction::Reproduction;
 use crate::text::steers;
 use crate::units::{count, more_than, percent};
 use svg::{EDGE, WIDTH};
@@ -37,7 +38,7 @@ h1{font-size:1.1rem}details{margin-top:1rem}h2{font-size:1rem;margin-top:2rem}.l
 .bad{color:var(--bad)}.good{color:var(--good)}.warning{color:var(--warning)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .bars td{width:6rem;white-space:nowrap}.bars td:nth-child(2){width:auto}.bars div{height:.7rem;min-width:1px;background:var(--mark)}.lines .way{stroke:inherit}.lines g{stroke:var(--mark)}.lines g:hover{stroke-width:3}
-.wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
+.tiers{display:flex;flex-wrap:wrap;align-items:center;gap:.6rem;margin:1rem 0}.tiers div{border:1px solid var(--mark);border-radius:.3rem;padding:.3rem .7rem}.tiers span{display:block;color:var(--quiet);font-size:13px}.tiers section{display:grid;gap:.6rem}.wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
 @media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide text{font-size:20px}.wide .way{stroke-width:2}.wide .more{display:none}.wide td,.wide th{padding:.2rem;font-size:13px}}
 ";
@@ -70,6 +71,11 @@ fn limit_title(searches: &Searches) -> String {
 /// The page of a plan.
 pub fn plan(plan: &Planned) -> String {
     render(&format!("plan: {}", plan.scenario), &blocks::plan(plan))
+}
+
+/// The page of the published experiments, repeated.
+pub fn reproduction(all: &Reproduction) -> String {
+    render("reproduction", &blocks::reproduction(all))
 }
 
 /// The page of what JMeter wrote.
@@ -160,6 +166,7 @@ impl Page {
             Block::Trend(line, trend) => self.out += &self::trend(line, trend),
             Block::Rounds(claims) => rounds(&mut self.out, claims),
             Block::Curve(curve) => limit::curve(&mut self.out, curve),
+            Block::Tiers(load, tiers) => self.tiers(load, tiers),
             Block::Chart(lines) => chart::chart(&mut self.out, lines),
             Block::Folded(title, blocks) => {
                 self.put(&format!("<details open><summary>{}</summary>", escape(title)));
@@ -193,6 +200,16 @@ impl Page {
             _ => {}
         }
         self.in_list = goes_on;
+    }
+
+    /// The first behind the load, the others behind the first.
+    fn tiers(&mut self, load: &str, tiers: &[Tier]) {
+        let of =
+            |tier: &Tier| format!("<div>{}<span>{}</span></div>", escape(&tier.name), escape(&tier.about));
+        let Some((first, behind)) = tiers.split_first() else { return };
+        let behind: String = behind.iter().map(of).collect();
+        let behind = if behind.is_empty() { behind } else { format!("→<section>{behind}</section>") };
+        self.put(&format!("<div class=\"tiers\">{} →{}{behind}</div>", escape(load), of(first)));
     }
 
     /// A histogram: a row for each bar, which is as long as its share of the longest.

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::Run;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Bar, Block, Curve, Level, word};
+use crate::blocks::{self, Bar, Block, Curve, Level, Tier, word};
 use crate::history::{Trend, sparkline};
 use crate::quote::Quote;
 use crate::table::{Table, cut, length, pad_right, wrap_parts};
@@ -147,6 +147,7 @@ impl Text {
             Block::Bars(bars) => self.bars(bars),
             Block::Trend(_, trend) => self.trend(trend),
             Block::Curve(curve) => self.curve(curve),
+            Block::Tiers(load, tiers) => self.tiers(load, tiers),
             Block::Chart(chart) => {
                 self.wrapped(QUIET, &chart.caption, INDENT);
                 for (name, bars) in
@@ -301,6 +302,24 @@ impl Text {
                 _ => self.paint(QUIET, &format!("{:>8}  {line}", "")),
             };
             self.line(&format!("{:1$}{line}", "", 2 * INDENT));
+        }
+    }
+
+    /// The first behind the load, the others behind the first.
+    fn tiers(&mut self, load: &str, tiers: &[Tier]) {
+        let (to, and, end) = if self.style.ascii { ("->", "|-", "`-") } else { ("→", "├─", "└─") };
+        let load = clean(load);
+        for (at, tier) in tiers.iter().enumerate() {
+            let before = match at {
+                0 => format!("{load} {to} "),
+                _ => {
+                    format!("{:1$}", "", length(&load) + 4)
+                        + if at + 1 < tiers.len() { and } else { end }
+                        + " "
+                }
+            };
+            let line = format!("{:INDENT$}{before}{}  {}", "", clean(&tier.name), clean(&tier.about));
+            self.line(&cut(&line, self.width, self.ellipsis()));
         }
     }
 

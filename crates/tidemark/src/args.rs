@@ -28,6 +28,7 @@ use crate::manifests::ManifestArguments;
 use crate::plan::PlanArguments;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
+use crate::reproduce::ReproduceArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
 use crate::trace::TraceArguments;
@@ -86,6 +87,8 @@ pub enum Verb {
     Cost(CostArguments),
     /// Say how many instances another load takes, by a simulation of what a run measured
     Plan(Box<PlanArguments>),
+    /// Repeat the five published experiments on this machine, on one page
+    Reproduce(ReproduceArguments),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
     /// Show the runs of a folder in a browser, live while one is on

@@ -115,7 +115,9 @@ pub fn conclude(
     let place = Place::beside(results.take_stdout() || traced.takes_stdout());
     let mut outcomes = Outcomes::default();
     // the verdict first: it is there whatever becomes of the files
-    outcomes.add(text(place).and_then(|text| place.tell(&text, is_quiet)));
+    if !results.are_shown_later {
+        outcomes.add(text(place).and_then(|text| place.tell(&text, is_quiet)));
+    }
     outcomes.add(page);
     outcomes.add(results.write(run, place));
     outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));

@@ -166,7 +166,9 @@ fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Fai
 fn show(figures: &Compared, results: &ResultArguments, quiet: bool) -> Result<(), Failure> {
     let place = Place::beside(results.take_stdout());
     let mut outcomes = Outcomes::default();
-    outcomes.add(place.tell(&text::render(&blocks::compared(figures), place.style()), quiet));
+    if !results.are_shown_later {
+        outcomes.add(place.tell(&text::render(&blocks::compared(figures), place.style()), quiet));
+    }
     if let Some(file) = &results.json {
         outcomes.add(results::write("--json", file, &format!("{}\n", figures.json().trim_end())));
     }

@@ -43,6 +43,7 @@ mod pty;
 mod quantities;
 mod reach;
 mod report;
+mod reproduce;
 mod results;
 mod run;
 mod scenario;
@@ -162,6 +163,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cost(arguments)) => cost::cost(&arguments),
         Some(Verb::Plan(arguments)) => plan::plan(&arguments),
+        Some(Verb::Reproduce(arguments)) => reproduce::reproduce(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Import(arguments)) => import::import(&arguments),

@@ -22,6 +22,7 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark cube last                      what its system says that it did
   tidemark cost last --prices p.yaml      what it costs in money
   tidemark plan last --growth 10          what ten times the load takes
+  tidemark reproduce                      the five experiments, on one page
   tidemark ui                             all runs in a browser, live
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
   tidemark up airline                     all that it has, until Ctrl-C

@@ -46,6 +46,9 @@ pub struct ResultArguments {
     /// Copy the HdrHistogram interval log of the response times
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
+    /// Whether another verb shows the run.
+    #[arg(skip)]
+    pub are_shown_later: bool,
 }
 
 /// Flags of the verbs that show several runs together.

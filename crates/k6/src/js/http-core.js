@@ -56,16 +56,12 @@ export class Response {
     return this._body;
   }
 
-  set body(value) {
-    this._body = value;
-  }
-
   get timings() {
+    if (this._timings !== undefined) return this._timings;
     // sending is not measured apart: it is in waiting
     const [duration, blocked, connecting, tls_handshaking, receiving] = host.replyTimes(this._reply);
-    return {
-      duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting: Math.max(0, duration - receiving), receiving,
-    };
+    const waiting = Math.max(0, duration - receiving);
+    return (this._timings = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
   }
 
   get remote_ip() {
@@ -113,8 +109,16 @@ export class Response {
 }
 
 // what an answer has that is as most are; on the object itself stands what differs
-const USUAL = { error: "", error_code: 0, _asked: undefined, _kind: "text", _cookies: undefined, _body: undefined, _json: undefined };
+const USUAL = { error: "", error_code: 0, _asked: undefined, _kind: "text", _cookies: undefined, _body: undefined, _json: undefined, _timings: undefined };
 for (const name of Object.keys(USUAL)) Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true });
+// a script may set what is made only when it is looked at
+for (const name of ["request", "status_text", "proto", "headers", "cookies", "body", "timings", "remote_ip", "remote_port"]) {
+  const { get } = Object.getOwnPropertyDescriptor(Response.prototype, name);
+  const set = function (value) {
+    Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+  };
+  Object.defineProperty(Response.prototype, name, { get, set, enumerable: true, configurable: true });
+}
 
 // `found`: the status, or -1 less it where the answer is not as most are
 export const responseOf = (reply, found, asked, kind, cookies) => {

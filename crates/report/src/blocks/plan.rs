@@ -3,11 +3,11 @@
 use tidemark_plan::{Interval, Point, Scalability};
 
 use super::run::under;
-use super::{Block, Chart, Level, Table};
+use super::{Block, Chart, Level, Table, Tier};
 use crate::cost::NamedBill;
 use crate::jmeter::Series;
-use crate::plan::{Loss, OwnRun, Planned, rate, time};
-use crate::units::{compact, count, duration, percent, three_digits};
+use crate::plan::{Loss, OwnRun, Planned, PlannedTier, rate, time};
+use crate::units::{compact, count, duration, percent, plural, three_digits};
 
 /// A response time is drawn up to so many times its objective.
 const DRAWN_MOST: f64 = 2.0;
@@ -22,7 +22,7 @@ pub fn plan(plan: &Planned) -> Vec<Block> {
         Block::Lead(level, plan.says.clone()),
     ];
     blocks.extend(plan.notes.iter().map(|note| Block::point(Level::Warning, note)));
-    blocks.extend([Block::Gap, Block::Table(tiers(plan))]);
+    blocks.extend([Block::Gap, picture(plan), Block::Gap, Block::Table(tiers(plan))]);
     if let Some(loss) = &plan.loss {
         blocks.push(lost(loss));
     }
@@ -40,6 +40,20 @@ pub fn plan(plan: &Planned) -> Vec<Block> {
     blocks.extend(under("Assumed", assumed));
     blocks.push(Block::line("run", &[&plan.run_dir]));
     blocks
+}
+
+/// The tiers as boxes: clients call the first, and that one the others.
+fn picture(plan: &Planned) -> Block {
+    let of = |of: &PlannedTier| Tier {
+        name: format!("{} {}", count(of.instances), of.tier),
+        about: format!(
+            "{}{}, {} busy",
+            plural(of.cores, "core"),
+            if of.instances > 1 { " each" } else { "" },
+            percent(of.utilisation)
+        ),
+    };
+    Block::Tiers(rate(plan.per_s), plan.tiers.iter().map(of).collect())
 }
 
 fn tiers(plan: &Planned) -> Table {

@@ -117,6 +117,8 @@ fn the_published_schemas_of_other_verbs_are_those_of_the_types() {
         ("history", crate::history::History::schema()),
         ("jmeter", crate::jmeter::Figures::schema()),
         ("cost", crate::cost::Costs::schema()),
+        ("plan", crate::plan::Planned::schema()),
+        ("reproduce", crate::reproduction::Reproduction::schema()),
     ];
     for (verb, schema) in all {
         let path = format!("{}/../../docs/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));

@@ -1,0 +1,163 @@
+//! `tidemark reproduce`: the five published experiments on this machine, on one page.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser};
+use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, available_cores, cores_text};
+use tidemark_record::summary::Status;
+use tidemark_record::{ComparedRuns, ComparisonFile, Manifest, Run, new_run_dir};
+use tidemark_report::published::{EXPERIMENTS, Experiment};
+use tidemark_report::reproduction::{Repeated, Reproduction};
+use tidemark_report::{blocks, markdown, still};
+
+use crate::args::{Arguments, Verb};
+use crate::carry_out::PAGE;
+use crate::cost::PriceArguments;
+use crate::failure::Failure;
+use crate::results::SeveralResultArguments;
+use crate::{output, results, run};
+
+/// `tidemark reproduce`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs a shipped scenario for each experiment: airline, newsfeed, ingest, trade, kv. One that fails does not keep the others from \
+running. See docs/reproduction.md.
+
+Examples:
+  tidemark reproduce                      all five, in about 15 minutes
+  tidemark reproduce trade ingest         two of them
+  tidemark reproduce --full               the published lengths: about two hours
+  tidemark reproduce --markdown page.md --prices prices.yaml")]
+pub struct ReproduceArguments {
+    /// Experiments [default: all]
+    #[arg(value_name = "EXPERIMENT", value_parser = experiment)]
+    pub experiments: Vec<&'static str>,
+    /// As long as was published
+    #[arg(long)]
+    pub full: bool,
+    /// The directory of the runs and of the page, new or empty [default: a new one in runs/]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Cores of the system and of the load generator, as for `tidemark run` (repeatable) [default: half of the cores each]
+    #[arg(long = "pin", value_name = "SIDE=CORES")]
+    pub pins: Vec<String>,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: SeveralResultArguments,
+    /// What is reckoned with.
+    #[command(flatten)]
+    pub prices: PriceArguments,
+}
+
+fn experiment(text: &str) -> Result<&'static str, String> {
+    let names = || EXPERIMENTS.iter().map(|of| of.scenario);
+    names()
+        .find(|name| *name == text)
+        .ok_or_else(|| format!("one of {}", names().collect::<Vec<_>>().join(", ")))
+}
+
+/// Repeats the experiments, one after another, and shows what came of them.
+pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
+    arguments.results.check()?;
+    let pricing = arguments.prices.read()?;
+    let dir = new_run_dir(arguments.out.as_deref(), "reproduce")
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let mut all = Reproduction {
+        cpu_model: String::new(),
+        cores: 0,
+        memory_bytes: 0,
+        kernel: String::new(),
+        started_at: String::new(),
+        full: arguments.full,
+        experiments: Vec::new(),
+        run_dir: dir.display().to_string(),
+    };
+    let is_asked =
+        |of: &&Experiment| arguments.experiments.is_empty() || arguments.experiments.contains(&of.scenario);
+    let pins = if arguments.pins.is_empty() { halves() } else { arguments.pins.clone() };
+    for experiment in EXPERIMENTS.iter().filter(is_asked) {
+        let out = dir.join(experiment.scenario);
+        let words = words(experiment, arguments.full, &pins);
+        output::remark(&format!("{}: tidemark {}", experiment.title, words.join(" ")));
+        let ended = carried_out(words, &out);
+        let was_stopped = matches!(ended, Ok(EXIT_INTERRUPTED));
+        let (repeated, manifest) = match result(experiment, &out, |manifest| pricing.bill(manifest)) {
+            Ok(Some(done)) => done,
+            Ok(None) => {
+                let why =
+                    ended.err().map_or_else(|| "it has no results".to_owned(), |failure| failure.message);
+                (Repeated::without(experiment, &out.display().to_string(), &why), None)
+            }
+            Err(why) => (Repeated::without(experiment, &out.display().to_string(), &why), None),
+        };
+        let is_interrupted = was_stopped || manifest.as_ref().is_some_and(|manifest| manifest.interrupted);
+        all.add(repeated, manifest.as_ref());
+        if is_interrupted {
+            output::remark("stopped; the experiments after it were not run");
+            break;
+        }
+    }
+    let shown = blocks::reproduction(&all);
+    let page = results::write("--out", &dir.join(PAGE), &still::reproduction(&all));
+    let places = arguments.results.places(false);
+    let put = places.put(&shown, || all.json(), || markdown::render(&shown), || still::reproduction(&all));
+    page.and(put).map(|()| match all.status() {
+        Status::Pass => EXIT_PASS,
+        Status::Fail => EXIT_FAIL,
+        Status::Invalid => EXIT_INVALID,
+    })
+}
+
+/// Half of the cores for the system, the others for the load generator; nothing where there is one.
+fn halves() -> Vec<String> {
+    let cores = available_cores();
+    match cores.split_at(cores.len().div_ceil(2)) {
+        (_, []) => Vec::new(),
+        (system, driver) => {
+            vec![format!("system={}", cores_text(system)), format!("driver={}", cores_text(driver))]
+        }
+    }
+}
+
+/// The command line that repeats it.
+fn words(experiment: &Experiment, full: bool, pins: &[String]) -> Vec<String> {
+    let more = if full { experiment.full } else { experiment.short };
+    let fixed = ["run", experiment.scenario].into_iter().chain(more.iter().copied()).map(str::to_owned);
+    fixed.chain(pins.iter().flat_map(|pin| ["--pin".to_owned(), pin.clone()])).collect()
+}
+
+/// Runs its scenario, as `tidemark run` does.
+fn carried_out(words: Vec<String>, out: &Path) -> Result<u8, Failure> {
+    let out = ["--out".to_owned(), out.display().to_string()];
+    let words = std::iter::once("tidemark".to_owned()).chain(words).chain(out);
+    let parsed = Arguments::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    match parsed.verb {
+        Some(Verb::Run(mut arguments)) => {
+            arguments.results.are_shown_later = true;
+            run::run(*arguments)
+        }
+        _ => Err(Failure::broken("it is not a run")),
+    }
+}
+
+/// What is in a run's directory; none where there is nothing.
+type Done = Option<(Repeated, Option<Manifest>)>;
+
+fn result(
+    experiment: &Experiment,
+    dir: &Path,
+    bill: impl Fn(&Manifest) -> Option<tidemark_record::bill::Bill>,
+) -> Result<Done, String> {
+    if ComparisonFile::is_at(dir) {
+        let runs = ComparedRuns::open(dir).map_err(|error| error.to_string())?;
+        let repeated = Repeated::of_comparison(experiment, &runs).map_err(|error| error.to_string())?;
+        return Ok(Some((repeated, runs.runs.into_iter().next_back().map(|run| run.manifest))));
+    }
+    match Run::open(dir) {
+        Ok(run) => {
+            let repeated = Repeated::of_run(experiment, &run.manifest, bill(&run.manifest).as_ref());
+            Ok(Some((repeated, Some(run.manifest))))
+        }
+        Err(_) => Ok(None),
+    }
+}
