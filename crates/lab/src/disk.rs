@@ -187,7 +187,6 @@ impl Drop for Filling {
     }
 }
 
-/// Memory that can be had without swapping.
 /// Memory that is free on this machine, bytes; none where it does not say.
 pub(crate) fn free_memory() -> Option<u64> {
     available_bytes(&fs::read_to_string(MEMORY).unwrap_or_default())

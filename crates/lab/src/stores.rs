@@ -32,6 +32,7 @@ use self::instance::Instance;
 pub use self::instance::{Setup, names};
 use self::launcher::Fetch;
 use self::node::Node;
+use crate::disk::free_memory;
 use crate::error::LabError;
 use crate::figures::{Endpoint, endpoint, endpoints};
 use crate::interrupt::StopRequest;
@@ -44,6 +45,22 @@ pub fn missing(stores: &[Store]) -> Option<LabError> {
     let installed = stores.iter().filter(|store| store.is_started() && store.product.versions().is_empty());
     let mut fetch = Fetch { cache: Path::new(""), stop_request: &|| StopRequest::None, tell: &mut |_| {} };
     installed.filter_map(|store| launcher(store.product).program(store, &mut fetch).err()).next()
+}
+
+/// Several nodes of a store are not started where the memory that is free does not hold them.
+fn have_memory(stores: &[Store], free_bytes: Option<u64>) -> Result<(), LabError> {
+    let clusters = || stores.iter().filter(|store| store.is_started() && store.nodes > 1);
+    let of = |store: &Store| store.product.node_bytes(store.heap_bytes);
+    let needed: u64 = clusters().map(|store| of(store) * store.nodes as u64).sum();
+    let Some(free) = free_bytes.filter(|free| needed > *free) else { return Ok(()) };
+    let mib = |bytes: u64| bytes >> 20;
+    let each = clusters()
+        .filter(|store| of(store) > 0)
+        .map(|store| format!("{}: {} nodes of {} MiB", store.name, store.nodes, mib(of(store))));
+    let each: Vec<String> = each.collect();
+    let reason =
+        format!("{} need {} MiB of memory, and {} MiB are free", each.join(", "), mib(needed), mib(free));
+    Err(LabError::Usage(format!("{reason}; start fewer nodes, or give them less `heap`")))
 }
 
 /// The stores of a run, ready; stopped, and their data removed, when dropped.
@@ -61,6 +78,7 @@ impl Stores {
         stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<Stores, LabError> {
+        have_memory(stores, free_memory())?;
         let mut started = Stores::default();
         for store in stores {
             started.0.push(match &store.origin {

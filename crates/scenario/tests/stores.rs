@@ -70,7 +70,7 @@ fn mistakes_are_told_where_they_stand_also_in_a_store_that_is_not_started() {
             "t.yaml:3:3: what is the store \"casandra\"? did you mean cassandra?",
         ),
         ("\"4.1\"", "4.2", "t.yaml:4:14: \"4.2\" is not one of 5.0, 4.1"),
-        ("${nodes}", "4", "t.yaml:5:12: 4 is too many; at most 3 nodes"),
+        ("${nodes}", "17", "t.yaml:5:12: 17 is too many; at most 16 nodes"),
         ("1GiB", "1MiB", "t.yaml:6:11: a heap has at least 128MiB and at most 64GiB"),
         ("${durability}", "memory", "t.yaml:7:17: \"memory\" is not one of synced, buffered"),
         (

@@ -323,3 +323,17 @@ fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk() {
     held(&node).restart(&|| true).unwrap();
     ask().unwrap();
 }
+
+#[test]
+fn nodes_that_the_memory_does_not_hold_are_not_started() {
+    let of =
+        |nodes: usize| Store { nodes, heap_bytes: 320 * MIB, ..Store::new("messages", Product::Cassandra) };
+    assert!(super::have_memory(&[of(3)], Some(2_280 * MIB)).is_ok());
+    assert!(super::have_memory(&[of(1)], Some(MIB)).is_ok(), "one is tried");
+    assert!(super::have_memory(&[of(16)], None).is_ok());
+    let error = super::have_memory(&[of(3)], Some(2_000 * MIB)).unwrap_err().to_string();
+    assert!(
+        error.contains("messages: 3 nodes of 760 MiB need 2280 MiB of memory, and 2000 MiB are free"),
+        "{error}"
+    );
+}
