@@ -15,13 +15,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
 use crate::BEAT;
-use crate::agent::{
-    Answer, Question, State, Word, agent, bucket, files_of, orders_of, remove, stream_of, told_by, versions,
-};
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
-use crate::presence::Presence;
+use crate::presence::{Presence, bucket};
+use crate::protocol::{
+    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
+};
 use crate::server::{Nats, Server, ask};
 
 /// How often a clock is asked: of a few dozen ways there and back one is short.
@@ -86,7 +86,7 @@ async fn measured(client: &Client, clock: &Clock, instance: &str) -> Option<Offs
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let sent_us = clock.now_us();
-        match ask(client, agent(instance), &Question::Clock, ANSWER_WITHIN).await {
+        match ask(client, asked_at(instance), &Question::Clock, ANSWER_WITHIN).await {
             Ok(Answer::Clock(there_us)) => {
                 rounds.push(Round { sent_us, there_us, received_us: clock.now_us() });
             }
@@ -257,7 +257,7 @@ impl Coordinator {
         let asked = self.members.iter().zip(questions).map(|(member, question)| async move {
             let mut reason = String::new();
             for _ in 0..ATTEMPTS {
-                match ask(&self.nats.client, agent(&member.instance), &question, ANSWER_WITHIN).await {
+                match ask(&self.nats.client, asked_at(&member.instance), &question, ANSWER_WITHIN).await {
                     Ok(Answer::Yes) => return Ok(()),
                     Ok(Answer::No(why)) => {
                         reason = why;
