@@ -359,12 +359,12 @@ fn a_url_and_a_search_are_driven_by_the_same_agents() {
         let output = command.args(words).args(["--json", "--fleet", &nats.url()]).output().expect("it runs");
         (result(&output), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (of, told) = driven(&[
-        "compare", "s.yaml", "--set", "token=a", "--vs", "token=b", "--rounds", "3", "--out", "two",
-    ]);
-    assert_eq!(asked.count(), 6 * 150, "{of}\n{told}");
+    let (of, told) = driven(&["run", "s.yaml", "--out", "base"]);
+    assert_eq!(asked.count(), 150, "{of}\n{told}");
+    let (of, told) = driven(&["compare", "s.yaml", "--baseline", "base", "--out", "fresh"]);
+    assert_eq!(asked.count(), 3 * 150, "{of}\n{told}");
     let (of, told) =
-        driven(&["limit", "s.yaml", "--rate", "50/s", "--most", "50/s", "--budget", "5s", "--out", "limit"]);
+        driven(&["limit", "s.yaml", "--rate", "50/s", "--most", "50/s", "--budget", "8s", "--out", "limit"]);
     assert!(of.to_string().contains("\"offered") && asked.count() >= 50, "{of}\n{told}");
     drop(agents);
 }

@@ -397,6 +397,11 @@ async fn deliver(nats: &(Client, Context), run: &str, members: usize, sink: &Syn
     }
 }
 
+/// The number of the last message in a run's stream.
+async fn last_sequence(jetstream: &Context, run: &str) -> Result<u64, async_nats::Error> {
+    Ok(jetstream.get_stream(stream_of(run)).await?.cached_info().state.last_sequence)
+}
+
 /// Whether nobody takes anything: a look costs a message that is passed over.
 fn sink_is_gone(sink: &SyncSender<Told>) -> bool {
     matches!(sink.try_send((usize::MAX, Ok(Vec::new()))), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
@@ -423,6 +428,8 @@ async fn follow(
             Ok(None) => return Ok(()),
             // a consumer does not outlive its server, which would be found out only after half a minute
             Err(_) if connections() != connected || sink_is_gone(sink) => return Ok(()),
+            // what the server has and the consumer does not deliver is asked for anew
+            Err(_) if last_sequence(jetstream, run).await? >= *next => return Ok(()),
             Err(_) => continue,
         };
         let sequence = message.info()?.stream_sequence;

@@ -353,7 +353,7 @@ impl Experiment {
         let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.agents = load.agents;
-        summary.driver.agents.iter_mut().for_each(|agent| agent.tell(&totals.threads));
+        tidemark_record::tell_agents(&mut summary.driver.agents, &totals.threads);
         summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();

@@ -135,7 +135,7 @@ fn a_search_places_its_fleet_once() {
     scenario(folder.path(), &asked, 1);
     let mut limit = tidemark();
     limit.current_dir(folder.path()).env("FLEET_TOKEN", "sesame-opens");
-    limit.args(["limit", "s.yaml", "--rate", "50/s", "--most", "50/s", "--budget", "5s", "--json"]);
+    limit.args(["limit", "s.yaml", "--rate", "50/s", "--most", "50/s", "--budget", "8s", "--json"]);
     let output = sshd.on(limit, "left").output().expect("it runs");
     let of = result(&output);
     assert!(asked.count() >= 50, "{of}\n{}", told(&output));
