@@ -72,8 +72,13 @@ async fn present(jetstream: &Context) -> Result<Vec<Presence>, FleetError> {
     let store = bucket(jetstream).await?;
     let mut names = store.keys().await.map_err(|error| failed(&error))?;
     let mut agents = Vec::new();
-    while let Some(name) = names.next().await {
+    let mut seen = BTreeSet::new();
+    // a server that is old may not say which is the last of them: then all came before the first that comes again
+    while let Ok(Some(name)) = tokio::time::timeout(ANSWER_WITHIN, names.next()).await {
         let name = name.map_err(|error| failed(&error))?;
+        if !seen.insert(name.clone()) {
+            break;
+        }
         // one that has just gone
         let Some(entry) = store.get(name).await.map_err(|error| failed(&error))? else { continue };
         agents.extend(serde_json::from_slice::<Presence>(&entry));
