@@ -188,7 +188,7 @@ fn a_clock_that_is_wrong_changes_nothing() {
     assert_eq!((asked.count(), number(&of, "/requests")), (250, 200), "{of}");
     let run = std::fs::read_to_string(folder.path().join("run/run.json")).expect("a run");
     let run: Value = serde_json::from_str(&run).expect("JSON");
-    let offsets = run.pointer("/summary/agents").and_then(Value::as_array).expect("agents").iter();
+    let offsets = run.pointer("/summary/driver/agents").and_then(Value::as_array).expect("agents").iter();
     let offsets: Vec<i64> = offsets.filter_map(|agent| agent["clock_offset_us"].as_i64()).collect();
     let is_off = |offset: &i64, by: i64| (offset - by).abs() < 500_000;
     assert!(is_off(&offsets[0], 2_000_000) && is_off(&offsets[1], -2_000_000), "{offsets:?}");
