@@ -247,7 +247,7 @@ pub fn serve(
         tell(format!("run {run} is over"));
     }
     // who looks now does not find it
-    let _ = nats.wait(async {
+    let _ = nats.wait_at_most(ACKNOWLEDGED_WITHIN, async {
         let store = bucket(&nats.jetstream).await?;
         let removed = store.delete(&name).await;
         let _ = nats.client.flush().await;
@@ -298,6 +298,10 @@ fn drive(
             }
             if stop.load(Ordering::Relaxed) {
                 let _ = sender.send(Order::Abort);
+                // nobody takes its last words
+                if !nats.is_connected() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
             }
             if is_alone(nats, &heard) && !is_over.swap(true, Ordering::Relaxed) {
                 let _ = sender.send(Order::Alone);
