@@ -73,7 +73,7 @@ pub fn files(agents: u16, allowed: &[String], image: &str) -> Result<Vec<File>, 
 pub fn next(dir: &str) -> String {
     format!(
         "Next:\n  kubectl apply -f {dir}/kubernetes\n  kubectl port-forward service/{NATS} {NATS_PORT} &\n  \
-         tidemark run SCENARIO --fleet \"nats://tidemark:$(kubectl get secret {NAME} -o jsonpath={{.data.password}} | base64 -d)@127.0.0.1:{NATS_PORT}\"\n  \
+         tidemark run SCENARIO --fleet URL   # of 127.0.0.1:{NATS_PORT}, with the login of the Secret {NAME}: docs/fleet.md\n  \
          kubectl delete -f {dir}/kubernetes"
     )
 }
