@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -12,24 +12,35 @@ use serde_json::Value;
 
 use crate::common::{PATIENCE, tidemark};
 
+mod faults;
+mod reach;
+mod ssh;
+
 /// A NATS server of this test, killed when dropped.
 struct Nats {
     child: Child,
     port: u16,
     folder: tempfile::TempDir,
+    more: Vec<String>,
 }
 
 impl Nats {
     fn start() -> Nats {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        Nats { child: Nats::serve(free.port(), folder.path()), port: free.port(), folder }
+        Nats::start_with(&[])
     }
 
-    fn serve(port: u16, folder: &Path) -> Child {
+    fn start_with(more: &[&str]) -> Nats {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        Nats { child: Nats::serve(free.port(), folder.path(), &more), port: free.port(), folder, more }
+    }
+
+    fn serve(port: u16, folder: &Path, more: &[String]) -> Child {
         let child = Command::new("nats-server")
             .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
             .arg(folder)
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -46,7 +57,7 @@ impl Nats {
 
     fn restart(&mut self) {
         self.kill();
-        self.child = Nats::serve(self.port, self.folder.path());
+        self.child = Nats::serve(self.port, self.folder.path(), &self.more);
     }
 
     fn url(&self) -> String {
@@ -120,7 +131,11 @@ struct Asked {
 
 impl Asked {
     fn start() -> Asked {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Asked::start_at(Ipv4Addr::LOCALHOST.into())
+    }
+
+    fn start_at(address: IpAddr) -> Asked {
+        let listener = TcpListener::bind((address, 0)).expect("a port");
         let asked = Asked { address: listener.local_addr().expect("an address"), paths: Arc::default() };
         let paths = asked.paths.clone();
         std::thread::spawn(move || {
@@ -334,5 +349,22 @@ fn a_url_and_a_search_are_driven_by_the_same_agents() {
     let warm_up = asked.take().len() as u64 - of["requests"].as_u64().expect("requests");
     assert_eq!(of["requests"], 100, "{of}");
     assert!(warm_up < 100, "{warm_up}");
+    // a search and a comparison are many runs by the same agents
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 1);
+    let driven = |words: &[&str]| {
+        asked.take();
+        let mut command = tidemark();
+        command.current_dir(folder.path()).env("FLEET_TOKEN", "sesame-opens");
+        let output = command.args(words).args(["--json", "--fleet", &nats.url()]).output().expect("it runs");
+        (result(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (of, told) = driven(&["run", "s.yaml", "--out", "base"]);
+    assert_eq!(asked.count(), 150, "{of}\n{told}");
+    let (of, told) = driven(&["compare", "s.yaml", "--baseline", "base", "--out", "fresh"]);
+    assert_eq!(asked.count(), 3 * 150, "{of}\n{told}");
+    let (of, told) =
+        driven(&["limit", "s.yaml", "--rate", "50/s", "--most", "50/s", "--budget", "8s", "--out", "limit"]);
+    assert!(of.to_string().contains("\"offered") && asked.count() >= 50, "{of}\n{told}");
     drop(agents);
 }

@@ -14,7 +14,7 @@ import { scriptPart } from './script';
 import { toldParts } from './part-bars';
 import { partsPart } from './parts';
 import { percentileChart } from './percentiles';
-import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
+import type { Agent, Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { split } from './store-lines';
 import { storesPart, watchedPart } from './stores';
 import { errorSection, groupTable, labelTable, phaseTable, table, targetTable, time } from './table';
@@ -169,8 +169,24 @@ function driverPart(run: RunPage, line: Timeline): Child {
       ['Also on the cores', driver.busiest.map((it) => `${it.name} ${cores(it.cores)}`).join(', ')],
       ['Left late', driver.threads > 0 ? `${count(driver.late)} requests by 1\u202fms or more` : ''],
     ]),
+    agentTable(driver.agents),
     lagHistogram(driver.lag_histogram),
     driverCharts(run, line),
+  ];
+}
+
+/** The agents of a fleet, and which of them is the odd one out. */
+function agentTable(agents: Agent[]): Child {
+  const ms = (us: number) => `${(us / 1000).toFixed(3)}\u202fms`;
+  const told = agents.flatMap((it) => [
+    ...(it.lost !== null ? [`${it.agent} is lost: ${it.lost}`] : []),
+    ...(it.odd !== null ? [`${it.agent} is the odd one out: ${it.odd}`] : []),
+  ]);
+  return agents.length > 0 && [
+    table('Agents', [{ name: 'Agent' }, ...['Threads', 'Requests', 'CPU', 'Left late', 'Longest', 'Clock ahead'].map((name) => ({ name, number: true }))],
+      agents.map((it) => [it.agent, count(it.threads), `${count(Math.round(it.requests_per_s))}/s`, cores(it.cpu_share), share(it.late_share), duration(it.lag_max_us),
+        `${ms(it.clock_offset_us)} ± ${ms(it.clock_bound_us)}`])),
+    told.length > 0 && el('ul', {}, told.map((text) => el('li', {}, text))),
   ];
 }
 

@@ -119,6 +119,21 @@ export interface ProcessSummary {
   rss_bytes_max: number;
 }
 
+/** What an agent of a fleet came to. */
+export interface Agent {
+  agent: string;
+  threads: number;
+  requests_per_s: number;
+  cpu_share: number;
+  late_share: number;
+  lag_max_us: number;
+  clock_offset_us: number;
+  clock_bound_us: number;
+  lost: string | null;
+  /** What makes it the odd one out. */
+  odd: string | null;
+}
+
 export interface Driver {
   cpu_s: number;
   threads: number;
@@ -137,6 +152,8 @@ export interface Driver {
   limits: string[];
   /** Who else used the machine's cores. */
   busiest: { name: string; cores: number }[];
+  /** Of a fleet. */
+  agents: Agent[];
 }
 
 /** Requests that left at least `from_us` and less than `to_us` late. */
@@ -743,6 +760,15 @@ function readSummary(value: unknown): Summary {
       read_lag_us: driver.read_lag_us === null || driver.read_lag_us === undefined ? null : latencyOf(driver.read_lag_us),
       limits: texts(driver.limits),
       busiest: list(driver.busiest).map((entry) => ({ name: text(object(entry).name), cores: number(object(entry).cores) })),
+      agents: list(driver.agents).map((entry) => {
+        const one = object(entry);
+        return {
+          agent: text(one.agent), threads: number(one.threads), requests_per_s: number(one.requests_per_s),
+          cpu_share: number(one.cpu_share), late_share: number(one.late_share), lag_max_us: number(one.lag_max_us),
+          clock_offset_us: number(one.clock_offset_us), clock_bound_us: number(one.clock_bound_us),
+          lost: textOrNull(one.lost), odd: textOrNull(one.odd),
+        };
+      }),
     },
     faults: list(it.faults).map(readFault), maintenance: list(it.maintenance).map(readMaintenance), ledger: readLedger(it.ledger), run_dir: text(it.run_dir), steady_state: readSteadyState(it.steady_state),
   };

@@ -1,6 +1,5 @@
 //! An agent: it says that it is there, tells the time, and drives for one coordinator at a time.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +7,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::Context;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::{Client, Message};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::clock::Clock;
 use crate::error::FleetError;
 use crate::pieces::Cutter;
-use crate::presence::{BUCKET, EXPIRES, Presence, check_name};
+use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free};
+use crate::protocol::{
+    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, told_by, versions,
+};
 use crate::server::{Nats, Server};
 use crate::{ALONE_AFTER, BEAT, CUT_AFTER};
 
@@ -31,64 +30,6 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Most bytes that are fetched at once.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// What an agent is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Question {
-    /// What its clock shows.
-    Clock,
-    /// To take part in a run.
-    Take {
-        /// The run.
-        run: String,
-        /// Which member of the run it is.
-        member: usize,
-        /// The version of Tidemark that asks.
-        version: String,
-        /// The version of what it is to hand over.
-        handover: u32,
-    },
-    /// To begin.
-    Begin {
-        /// The run.
-        run: String,
-        /// The run's zero by the agent's clock, microseconds.
-        epoch_us: i64,
-        /// When the load begins, microseconds since that.
-        begin_us: u64,
-    },
-}
-
-/// What it answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// What its clock shows, microseconds.
-    Clock(i64),
-    /// It does.
-    Yes,
-    /// It does not.
-    No(String),
-}
-
-/// What all agents of a run are told, again and again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Word {
-    /// What they are to do.
-    pub state: State,
-    /// Members that count as gone: whoever finds itself among them ends at once.
-    pub gone: BTreeSet<usize>,
-}
-
-/// What agents are to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum State {
-    /// To go on.
-    Go,
-    /// To end well.
-    Stop,
-    /// To end at once.
-    Abort,
-}
 
 /// What the agent's driver is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,76 +47,6 @@ pub enum Order {
     Abort,
     /// To end at once, as there is no coordinator any more.
     Alone,
-}
-
-/// What an agent is.
-#[derive(Debug, Clone)]
-pub struct About {
-    /// Its name.
-    pub name: String,
-    /// Version of Tidemark.
-    pub version: String,
-    /// Version of what it hands over.
-    pub handover: u32,
-    /// Its machine.
-    pub host: String,
-    /// Cores that it may use.
-    pub cores: usize,
-    /// Threads that it drives with.
-    pub threads: usize,
-    /// Memory of its machine, bytes.
-    pub memory_bytes: u64,
-    /// What it may drive.
-    pub allows: String,
-}
-
-/// Names of what belongs to a run.
-pub(crate) fn orders_of(run: &str) -> String {
-    format!("tidemark.run.{run}.orders")
-}
-
-pub(crate) fn told_by(run: &str, member: &str) -> String {
-    format!("tidemark.run.{run}.from.{member}")
-}
-
-pub(crate) fn stream_of(run: &str) -> String {
-    format!("TIDEMARK-RUN-{run}")
-}
-
-pub(crate) fn files_of(run: &str) -> String {
-    format!("tidemark-run-{run}")
-}
-
-/// Where an agent is asked, by its instance: one that had its name before is another.
-pub(crate) fn agent(instance: &str) -> String {
-    format!("tidemark.agent.{instance}")
-}
-
-/// The bucket of those who are there. It is made as the stream that it is: servers before 2.10 do not say of an account what the
-/// client asks before it makes a bucket.
-pub(crate) async fn bucket(jetstream: &Context) -> Result<Store, FleetError> {
-    if let Ok(store) = jetstream.get_key_value(BUCKET).await {
-        return Ok(store);
-    }
-    let failed = |error: &dyn std::fmt::Display| {
-        FleetError::nats("its key-value store (is JetStream on: nats-server -js?)", error)
-    };
-    let config = stream::Config {
-        name: format!("KV_{BUCKET}"),
-        subjects: vec![format!("$KV.{BUCKET}.>")],
-        max_age: EXPIRES,
-        max_messages_per_subject: 1,
-        discard: DiscardPolicy::New,
-        duplicate_window: EXPIRES,
-        storage: StorageType::Memory,
-        allow_rollup: true,
-        deny_delete: true,
-        allow_direct: true,
-        num_replicas: 1,
-        ..stream::Config::default()
-    };
-    jetstream.create_stream(config).await.map_err(|error| failed(&error))?;
-    jetstream.get_key_value(BUCKET).await.map_err(|error| failed(&error))
 }
 
 /// A run that an agent takes part in.
@@ -317,27 +188,16 @@ struct Heard {
 /// If NATS cannot be reached, or the name is taken.
 pub fn serve(
     server: &Server,
-    about: About,
+    presence: Presence,
     stop: &AtomicBool,
     tell: &(dyn Fn(String) + Sync),
     work: &(dyn Fn(&Job) + Sync),
 ) -> Result<(), FleetError> {
-    check_name(&about.name).map_err(FleetError::Usage)?;
-    let nats = Arc::new(Nats::connect(server, &format!("tidemark agent {}", about.name))?);
+    check_name(&presence.name).map_err(FleetError::Usage)?;
+    let nats = Arc::new(Nats::connect(server, &format!("tidemark agent {}", presence.name))?);
     let clock = Clock::start();
     let store = nats.wait(bucket(&nats.jetstream))?;
-    let presence = Presence {
-        instance: nats.client.new_inbox(),
-        name: about.name,
-        version: about.version,
-        handover: about.handover,
-        host: about.host,
-        cores: about.cores,
-        threads: about.threads,
-        memory_bytes: about.memory_bytes,
-        allows: about.allows,
-        run: None,
-    };
+    let presence = Presence { instance: nats.client.new_inbox(), run: None, ..presence };
     nats.wait(is_free(&store, &presence))?;
     let name = presence.name.clone();
     let running = Arc::new(Mutex::new(Running {
@@ -348,7 +208,7 @@ pub fn serve(
         replaced: None,
     }));
     let instance = locked(&running).presence.instance.clone();
-    let questions = nats.wait(nats.client.subscribe(agent(&instance)));
+    let questions = nats.wait(nats.client.subscribe(asked_at(&instance)));
     let mut questions = questions.map_err(|error| FleetError::nats("a subscription", error))?;
     let (taken, jobs) = channel::<(String, usize)>();
     let (client, of_answers) = (nats.client.clone(), Arc::clone(&running));
@@ -372,6 +232,8 @@ pub fn serve(
             tokio::time::sleep(BEAT).await;
         }
     });
+    // whoever reads this finds it
+    nats.wait(put(&own, &running));
     tell(format!("agent {name} waits for work at {}", server.shown()));
     while !stop.load(Ordering::Relaxed) {
         if let Some(why) = locked(&running).replaced.take() {
@@ -385,7 +247,7 @@ pub fn serve(
         tell(format!("run {run} is over"));
     }
     // who looks now does not find it
-    let _ = nats.wait(async {
+    let _ = nats.wait_at_most(ACKNOWLEDGED_WITHIN, async {
         let store = bucket(&nats.jetstream).await?;
         let removed = store.delete(&name).await;
         let _ = nats.client.flush().await;
@@ -436,6 +298,10 @@ fn drive(
             }
             if stop.load(Ordering::Relaxed) {
                 let _ = sender.send(Order::Abort);
+                // nobody takes its last words
+                if !nats.is_connected() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
             }
             if is_alone(nats, &heard) && !is_over.swap(true, Ordering::Relaxed) {
                 let _ = sender.send(Order::Alone);
@@ -455,13 +321,6 @@ fn drive(
     running.orders = None;
     running.begun = false;
     running.presence.run = None;
-}
-
-/// Removes what belongs to a run.
-pub(crate) async fn remove(jetstream: &Context, run: &str) {
-    // what is not there need not be removed
-    let _ = jetstream.delete_stream(stream_of(run)).await;
-    let _ = jetstream.delete_object_store(files_of(run)).await;
 }
 
 /// Hands on what the coordinator says.
@@ -548,14 +407,6 @@ fn take(
     }
 }
 
-/// That versions do not match.
-pub(crate) fn versions(agent: &Presence, version: &str, handover: u32) -> String {
-    format!(
-        "it is Tidemark {} (hands over version {}), and the coordinator is {version} (version {handover}); give both the same",
-        agent.version, agent.handover
-    )
-}
-
 fn begin(clock: &Clock, running: &Shared, run: &str, epoch_us: i64, begin_us: u64) -> Answer {
     let mut running = locked(running);
     if running.presence.run.as_deref() != Some(run) {
@@ -582,21 +433,6 @@ async fn put(store: &Store, running: &Shared) {
     if let Ok(entry) = entry {
         // the next one follows soon
         let _ = tokio::time::timeout(EXPIRES, store.put(name, entry.into())).await;
-    }
-}
-
-/// Whether no other agent has the name.
-async fn is_free(store: &Store, presence: &Presence) -> Result<(), FleetError> {
-    let entry = store.get(presence.name.as_str()).await;
-    let entry = entry.map_err(|error| FleetError::nats("its key-value store", error))?;
-    match entry.and_then(|entry| serde_json::from_slice::<Presence>(&entry).ok()) {
-        Some(other) if other.instance != presence.instance => Err(FleetError::Usage(format!(
-            "an agent named {} is there already, at {}; give another --name, or wait {} s after its end",
-            other.name,
-            other.host,
-            EXPIRES.as_secs()
-        ))),
-        _ => Ok(()),
     }
 }
 

@@ -15,13 +15,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
 use crate::BEAT;
-use crate::agent::{
-    Answer, Question, State, Word, agent, bucket, files_of, orders_of, remove, stream_of, told_by, versions,
-};
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
-use crate::presence::Presence;
+use crate::presence::{Presence, bucket};
+use crate::protocol::{
+    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
+};
 use crate::server::{Nats, Server, ask};
 
 /// How often a clock is asked: of a few dozen ways there and back one is short.
@@ -72,8 +72,13 @@ async fn present(jetstream: &Context) -> Result<Vec<Presence>, FleetError> {
     let store = bucket(jetstream).await?;
     let mut names = store.keys().await.map_err(|error| failed(&error))?;
     let mut agents = Vec::new();
-    while let Some(name) = names.next().await {
+    let mut seen = BTreeSet::new();
+    // a server that is old may not say which is the last of them: then all came before the first that comes again
+    while let Ok(Some(name)) = tokio::time::timeout(ANSWER_WITHIN, names.next()).await {
         let name = name.map_err(|error| failed(&error))?;
+        if !seen.insert(name.clone()) {
+            break;
+        }
         // one that has just gone
         let Some(entry) = store.get(name).await.map_err(|error| failed(&error))? else { continue };
         agents.extend(serde_json::from_slice::<Presence>(&entry));
@@ -86,7 +91,7 @@ async fn measured(client: &Client, clock: &Clock, instance: &str) -> Option<Offs
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let sent_us = clock.now_us();
-        match ask(client, agent(instance), &Question::Clock, ANSWER_WITHIN).await {
+        match ask(client, asked_at(instance), &Question::Clock, ANSWER_WITHIN).await {
             Ok(Answer::Clock(there_us)) => {
                 rounds.push(Round { sent_us, there_us, received_us: clock.now_us() });
             }
@@ -257,7 +262,7 @@ impl Coordinator {
         let asked = self.members.iter().zip(questions).map(|(member, question)| async move {
             let mut reason = String::new();
             for _ in 0..ATTEMPTS {
-                match ask(&self.nats.client, agent(&member.instance), &question, ANSWER_WITHIN).await {
+                match ask(&self.nats.client, asked_at(&member.instance), &question, ANSWER_WITHIN).await {
                     Ok(Answer::Yes) => return Ok(()),
                     Ok(Answer::No(why)) => {
                         reason = why;
@@ -397,6 +402,11 @@ async fn deliver(nats: &(Client, Context), run: &str, members: usize, sink: &Syn
     }
 }
 
+/// The number of the last message in a run's stream.
+async fn last_sequence(jetstream: &Context, run: &str) -> Result<u64, async_nats::Error> {
+    Ok(jetstream.get_stream(stream_of(run)).await?.cached_info().state.last_sequence)
+}
+
 /// Whether nobody takes anything: a look costs a message that is passed over.
 fn sink_is_gone(sink: &SyncSender<Told>) -> bool {
     matches!(sink.try_send((usize::MAX, Ok(Vec::new()))), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
@@ -423,6 +433,8 @@ async fn follow(
             Ok(None) => return Ok(()),
             // a consumer does not outlive its server, which would be found out only after half a minute
             Err(_) if connections() != connected || sink_is_gone(sink) => return Ok(()),
+            // what the server has and the consumer does not deliver is asked for anew
+            Err(_) if last_sequence(jetstream, run).await? >= *next => return Ok(()),
             Err(_) => continue,
         };
         let sequence = message.info()?.stream_sequence;

@@ -29,12 +29,13 @@ mod coordinator;
 mod error;
 pub mod pieces;
 mod presence;
+mod protocol;
 mod server;
 pub mod split;
 
 use std::time::Duration;
 
-pub use agent::{About, Job, Order, PrivateFolder, serve};
+pub use agent::{Job, Order, PrivateFolder, serve};
 pub use coordinator::{Coordinator, File, Here, look};
 pub use error::FleetError;
 pub use presence::Presence;

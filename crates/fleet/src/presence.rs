@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::Context;
+use async_nats::jetstream::kv::Store;
+use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use serde::{Deserialize, Serialize};
+
+use crate::error::FleetError;
 
 /// The bucket with the agents.
 pub(crate) const BUCKET: &str = "tidemark-agents";
@@ -12,11 +17,11 @@ pub(crate) const EXPIRES: Duration = Duration::from_secs(5);
 const NAME_BYTES_MAX: usize = 64;
 
 /// What an agent says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
     /// Its name, which no other agent has.
     pub name: String,
-    /// Tells it from another that had its name before.
+    /// Tells it from another that had its name before; [`serve`](crate::serve) gives it one.
     pub instance: String,
     /// Version of Tidemark.
     pub version: String,
@@ -48,6 +53,48 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// The bucket of those who are there. It is made as the stream that it is: servers before 2.10 do not say of an account what the
+/// client asks before it makes a bucket.
+pub(crate) async fn bucket(jetstream: &Context) -> Result<Store, FleetError> {
+    if let Ok(store) = jetstream.get_key_value(BUCKET).await {
+        return Ok(store);
+    }
+    let failed = |error: &dyn std::fmt::Display| {
+        FleetError::nats("its key-value store (is JetStream on: nats-server -js?)", error)
+    };
+    let config = stream::Config {
+        name: format!("KV_{BUCKET}"),
+        subjects: vec![format!("$KV.{BUCKET}.>")],
+        max_age: EXPIRES,
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::New,
+        duplicate_window: EXPIRES,
+        storage: StorageType::Memory,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        num_replicas: 1,
+        ..stream::Config::default()
+    };
+    jetstream.create_stream(config).await.map_err(|error| failed(&error))?;
+    jetstream.get_key_value(BUCKET).await.map_err(|error| failed(&error))
+}
+
+/// Whether no other agent has the name.
+pub(crate) async fn is_free(store: &Store, presence: &Presence) -> Result<(), FleetError> {
+    let entry = store.get(presence.name.as_str()).await;
+    let entry = entry.map_err(|error| FleetError::nats("its key-value store", error))?;
+    match entry.and_then(|entry| serde_json::from_slice::<Presence>(&entry).ok()) {
+        Some(other) if other.instance != presence.instance => Err(FleetError::Usage(format!(
+            "an agent named {} is there already, at {}; give another --name, or wait {} s after its end",
+            other.name,
+            other.host,
+            EXPIRES.as_secs()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,9 @@ const LOG_READ_BYTES: u64 = 1 << 20;
 const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// What stands by while others' processes stand still, which are to go on then.
 const WATCHDOG_OF_FROZEN: &str = "read -r _ || kill -s CONT -- \"$0\" \"$@\"";
+#[cfg(feature = "fleet")]
+/// The same for a folder, in which somebody who is killed at the same time may still write.
+const WATCHDOG_OF_FOLDER: &str = "read -r _ || { rm -rf -- \"$0\"; sleep 1; rm -rf -- \"$0\"; }";
 /// The same for a mount.
 const WATCHDOG_OF_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
 
@@ -130,7 +133,7 @@ pub struct Child {
     guard: Option<Watchdog>,
 }
 
-/// Kills a process group, or detaches a mount, if we die; ended when dropped.
+/// Kills a process group, removes a folder, or detaches a mount, if we die; ended when dropped.
 #[derive(Debug)]
 pub struct Watchdog(std::process::Child);
 
@@ -151,6 +154,12 @@ impl Watchdog {
     #[cfg(test)]
     pub fn as_if_we_died(&mut self) {
         drop(self.0.stdin.take());
+    }
+
+    /// Removes a folder with all that is in it.
+    #[cfg(feature = "fleet")]
+    pub fn over_folder(folder: &Path) -> io::Result<Watchdog> {
+        Watchdog::start(WATCHDOG_OF_FOLDER, [folder.as_os_str()])
     }
 
     /// Detaches what is mounted at a folder, and removes that.

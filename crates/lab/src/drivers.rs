@@ -12,6 +12,8 @@ pub mod fleet;
 #[cfg(feature = "fleet")]
 pub mod fleet_agent;
 #[cfg(feature = "fleet")]
+pub mod fleet_ssh;
+#[cfg(feature = "fleet")]
 mod fleet_task;
 pub mod process;
 mod serve;

@@ -113,7 +113,10 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         // the command line names it
         plan.secrets.add_password_of(url);
     }
-    let chosen = options.fleet.as_deref().map(|fleet| Chosen::choose(fleet, &plan)).transpose()?;
+    let chosen = options.fleet.as_deref();
+    let chosen = chosen
+        .map(|fleet| Chosen::choose(fleet, &plan, &options, &|| interrupt.stop_request()))
+        .transpose()?;
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     // A thread without a connection would be of no use, and with one more than the scenario says.
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
@@ -177,13 +180,13 @@ impl Record<'_> {
 /// An experiment and its stages: what is prepared is started, driven, verified, and finished.
 struct Experiment {
     plan: Arc<Plan>,
+    /// The agents that drive, until the load begins; gone before the options, which may hold NATS.
+    chosen: Mutex<Option<Chosen>>,
     options: RunOptions,
     seed: u64,
     /// What the checksums of the ledger are keyed with.
     ledger_seed: u64,
     threads: usize,
-    /// The agents that drive, until the load begins.
-    chosen: Mutex<Option<Chosen>>,
     run_dir: PathBuf,
     interrupt: Interrupt,
 }
@@ -330,8 +333,6 @@ impl Experiment {
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
         let Record { mut account, mut writer, trace, mut script } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
-        let broke_off = load.broke.is_some();
-        let ledger = ledger.map(|ledger| tidemark_record::summary::Ledger { broke_off, ..ledger });
         let plan = &self.plan;
         let trace = trace.map(|trace| trace.end(&load.end.counters)).transpose();
         let trace_unwritten = trace.as_ref().err().cloned();
@@ -352,7 +353,7 @@ impl Experiment {
         let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.agents = load.agents;
-        summary.driver.agents.iter_mut().for_each(|agent| agent.tell(&totals.threads));
+        tidemark_record::tell_agents(&mut summary.driver.agents, &totals.threads);
         summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();

@@ -173,7 +173,7 @@ pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
     Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
-    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
+    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due, tell_agents,
 };
 pub use traced::{LoggedAnswer, RequestParts, Traced};
 pub use unfinished::rebuild;

@@ -467,6 +467,21 @@ pub struct AgentFigures {
     pub wanted_share: f64,
     /// How long its thread that was absent longest was not there at all, seconds.
     pub absent_s: f64,
+    /// Requests that ended at it for each second.
+    #[serde(default)]
+    pub requests_per_s: f64,
+    /// Cores that its threads used.
+    #[serde(default)]
+    pub cpu_share: f64,
+    /// Share of its requests that it sent later than [`LATE_US`], 0 to 1.
+    #[serde(default)]
+    pub late_share: f64,
+    /// The longest that one of them was sent late, microseconds.
+    #[serde(default)]
+    pub lag_max_us: u64,
+    /// What makes it the odd one out of its fleet, if something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub odd: Option<String>,
     /// How far its clock was ahead of the coordinator's, microseconds; below 0 where it was behind.
     pub clock_offset_us: i64,
     /// That is at most so much more or less, microseconds.

@@ -25,7 +25,7 @@ pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
 pub use phase::PhaseTotals;
 pub use summarize::{summarize, tell_achieved_due};
-pub use thread::ThreadTotals;
+pub use thread::{ThreadTotals, tell_agents};
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
@@ -348,7 +348,8 @@ impl Totals {
         self.unmeasured_dropped += interval.dropped.saturating_sub(interval.measured_dropped);
         merge(&mut self.lag_us, &interval.lag_us);
         merge(&mut self.read_lag_us, &interval.read_lag_us);
-        self.has_thread(interval.thread);
+        let thread = self.has_thread(interval.thread);
+        self.threads[thread].add_lag(&interval.lag_us);
         if interval.in_window {
             self.add_to_window(interval);
         }

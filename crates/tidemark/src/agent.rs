@@ -25,7 +25,7 @@ pub fn agent(arguments: &AgentArguments) -> Result<u8, Failure> {
 #[cfg(feature = "fleet")]
 fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use tidemark_fleet::allow::Allow;
@@ -33,17 +33,27 @@ fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
 
     use crate::{fleet, output, scenario};
 
+    let is_held = url == "-";
+    let url = if is_held { first_line()? } else { url.to_owned() };
     let allow = arguments
         .allow
         .iter()
         .map(|network| network.parse().map_err(|reason| Failure::usage(format!("--allow: {reason}"))));
     let options = AgentOptions {
-        server: arguments.reach.server(url),
+        server: arguments.reach.server(&url),
         name: arguments.name.clone(),
         threads: arguments.threads.map(usize::from),
         allow: Allow(allow.collect::<Result<_, Failure>>()?),
     };
     let stop = Arc::new(AtomicBool::new(false));
+    if is_held {
+        // it ends with whoever holds the other end, whatever becomes of that
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let watched = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
@@ -51,6 +61,26 @@ fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
     }
     serve(&options, &stop, &|text| output::remark(&text), &scenario::again).map_err(fleet::failed)?;
     Ok(EXIT_PASS)
+}
+
+/// The first line of standard input, byte by byte: what follows is not for it.
+#[cfg(feature = "fleet")]
+fn first_line() -> Result<String, Failure> {
+    use std::io::Read as _;
+
+    const BYTES_MAX: u64 = 4_096;
+    let mut line = Vec::new();
+    for byte in io::stdin().lock().take(BYTES_MAX).bytes() {
+        match byte {
+            Ok(b'\n') | Err(_) => break,
+            Ok(byte) => line.push(byte),
+        }
+    }
+    let line = String::from_utf8_lossy(&line).trim().to_owned();
+    match line.is_empty() {
+        true => Err(Failure::usage("--nats -: no URL on standard input")),
+        false => Ok(line),
+    }
 }
 
 #[cfg(not(feature = "fleet"))]

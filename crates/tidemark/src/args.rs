@@ -348,7 +348,7 @@ pub struct AgentArguments {
     /// What is looked at beside the machine: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME or container=NAME (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
-    /// Wait at this NATS server for runs, and drive for them
+    /// Wait at this NATS server for runs, and drive for them; - reads the URL from standard input, and ends with that
     #[arg(long, value_name = "URL", conflicts_with = "watch")]
     pub nats: Option<String>,
     /// With --nats: the agent's name [default: the machine's]

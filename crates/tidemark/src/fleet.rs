@@ -4,8 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 #[cfg(feature = "fleet")]
+use std::sync::{Arc, Mutex};
+#[cfg(feature = "fleet")]
 use tidemark_fleet::{FleetError, Here, Server};
 use tidemark_lab::RunOptions;
+#[cfg(feature = "fleet")]
+use tidemark_lab::drivers::fleet::{FleetOptions, Place};
+#[cfg(feature = "fleet")]
+use tidemark_lab::drivers::fleet_ssh::Machines;
 
 use crate::args::FleetListArguments;
 use crate::failure::Failure;
@@ -15,12 +21,15 @@ use crate::output;
 /// Who drives in place of this process.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FleetArguments {
-    /// Agents drive in place of this process: the URL of the NATS server at which they wait (docs/fleet.md)
+    /// Agents drive in place of this process: the URL of the NATS server at which they wait, or ssh://HOST,USER@HOST:PORT,… to start them (docs/fleet.md)
     #[arg(long, value_name = "URL")]
     pub fleet: Option<String>,
     /// With --fleet: so many agents [default: all that are idle]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub agents: Option<u16>,
+    /// With --fleet ssh://…: a file of settings for ssh in place of ~/.ssh/config
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub ssh_config: Option<PathBuf>,
     /// How NATS is reached.
     #[command(flatten)]
     pub nats: NatsArguments,
@@ -77,12 +86,21 @@ impl FleetArguments {
 
     #[cfg(feature = "fleet")]
     fn with_agents(&self, url: &str, options: RunOptions) -> Result<RunOptions, Failure> {
-        let fleet = tidemark_lab::drivers::fleet::FleetOptions {
-            server: self.nats.server(url),
-            agents: self.agents.map(usize::from),
-            threads: options.threads,
+        let at = match url.strip_prefix("ssh://") {
+            Some(_) if self.nats.is_given() => {
+                return Err(Failure::usage("--fleet ssh:// starts a NATS of its own; leave --nats-… out"));
+            }
+            Some(machines) => {
+                let machines = Machines::parse(machines, self.ssh_config.clone()).map_err(Failure::usage)?;
+                Place::Ssh(machines, Mutex::default())
+            }
+            None if self.ssh_config.is_some() => {
+                return Err(Failure::usage("--ssh-config is of --fleet ssh://…"));
+            }
+            None => Place::Nats(self.nats.server(url)),
         };
-        Ok(RunOptions { fleet: Some(std::sync::Arc::new(fleet)), ..options })
+        let fleet = FleetOptions { at, agents: self.agents.map(usize::from), threads: options.threads };
+        Ok(RunOptions { fleet: Some(Arc::new(fleet)), ..options })
     }
 
     #[cfg(not(feature = "fleet"))]

@@ -4,6 +4,7 @@
 //! as those of `tidemark up`, in other places.
 
 mod compose;
+mod fleet;
 mod kubernetes;
 mod parts;
 mod systemd;
@@ -35,15 +36,16 @@ const IMAGE_MAX: usize = 500;
 #[command(after_help = "\
 Systems: airline, ingest, newsfeed, trade. Settings are those of the scenario of that name (tidemark check airline lists \
 them) and of tidemark serve; a store is not deployed but reached, at the address that its setting says. An address with a \
-password goes into a Secret and into files that only their owner reads.
+password goes into a Secret and into files that only their owner reads. `fleet` is agents that drive, and their NATS (docs/fleet.md).
 
 Examples:
   tidemark manifests airline
   tidemark manifests airline --set topology=split --set web=3 --set auth=2
   tidemark manifests ingest --set store=cassandra --set contact=cassandra:9042 --out deploy
+  tidemark manifests fleet --agents 20 --allow 10.0.0.0/8
   tidemark manifests trade --image registry.example/tidemark:1 --out - | kubectl apply -f -")]
 pub struct ManifestArguments {
-    /// A reference system
+    /// A reference system, or fleet
     #[arg(value_name = "SYSTEM")]
     system: String,
     /// The folder of the files; - prints those for Kubernetes [default: manifests/SYSTEM]
@@ -55,6 +57,12 @@ pub struct ManifestArguments {
     /// The image that containers run [default: tidemark:VERSION, which Compose builds from the sources]
     #[arg(long, value_name = "IMAGE", value_parser = image)]
     image: Option<String>,
+    /// Of fleet: how many agents
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    agents: Option<u16>,
+    /// Of fleet: a network that agents may drive, like 10.0.0.0/8 (repeatable)
+    #[arg(long, value_name = "NETWORK", value_parser = fleet::network)]
+    allow: Vec<String>,
     /// Write over files that are there
     #[arg(long)]
     force: bool,
@@ -87,19 +95,23 @@ fn image(text: &str) -> Result<String, String> {
 /// Writes the files.
 pub fn manifests(arguments: &ManifestArguments) -> Result<u8, Failure> {
     let name = &arguments.system;
+    if name == fleet::NAME {
+        return of_fleet(arguments);
+    }
+    if arguments.agents.is_some() || !arguments.allow.is_empty() {
+        return Err(Failure::usage("--agents and --allow are of tidemark manifests fleet"));
+    }
     let Some((system, scenario)) = SYSTEMS.into_iter().find(|(system, _)| system == name) else {
         let known = SYSTEMS.map(|(system, _)| system).join(", ");
         return Err(Failure::usage(format!(
-            "there is no system {name} to write files for; there is {known}"
+            "there is no system {name} to write files for; there is {known}, fleet"
         )));
     };
     let deployment = Deployment::of(system, scenario, &arguments.settings)?;
     let image = arguments.image.as_deref();
     let kubernetes = kubernetes::files(&deployment, image.unwrap_or(IMAGE))?;
     if arguments.out.as_deref().is_some_and(is_stdout) {
-        let texts: Vec<&str> = kubernetes.iter().map(|file| file.text.as_str()).collect();
-        output::print(&texts.join("---\n"))?;
-        return Ok(tidemark_lab::EXIT_PASS);
+        return print(&kubernetes);
     }
     let mut files = kubernetes;
     files.extend(systemd::files(&deployment));
@@ -107,6 +119,33 @@ pub fn manifests(arguments: &ManifestArguments) -> Result<u8, Failure> {
     let dir = arguments.out.clone().unwrap_or_else(|| Path::new("manifests").join(system));
     write(&dir, &files, arguments.force)?;
     tell(&dir, &files, &deployment);
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// Writes those of a fleet.
+fn of_fleet(arguments: &ManifestArguments) -> Result<u8, Failure> {
+    let Some(agents) =
+        arguments.agents.filter(|_| !arguments.allow.is_empty() && arguments.settings.is_empty())
+    else {
+        let reason = "give --agents N, what they may drive (--allow 10.0.0.0/8), and no --set";
+        return Err(Failure::usage(format!("tidemark manifests fleet: {reason}")));
+    };
+    let files = fleet::files(agents, &arguments.allow, arguments.image.as_deref().unwrap_or(IMAGE))?;
+    if arguments.out.as_deref().is_some_and(is_stdout) {
+        return print(&files);
+    }
+    let dir = arguments.out.clone().unwrap_or_else(|| Path::new("manifests").join(fleet::NAME));
+    write(&dir, &files, arguments.force)?;
+    tell_written(&dir, &files);
+    let dir = dir.to_string_lossy();
+    output::remark(&fleet::next(&shlex::try_quote(&dir).unwrap_or_else(|_| "DIR".into())));
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// Prints them for `kubectl apply -f -`.
+fn print(kubernetes: &[File]) -> Result<u8, Failure> {
+    let texts: Vec<&str> = kubernetes.iter().map(|file| file.text.as_str()).collect();
+    output::print(&texts.join("---\n"))?;
     Ok(tidemark_lab::EXIT_PASS)
 }
 
@@ -138,8 +177,8 @@ fn write(dir: &Path, files: &[File], force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what was written, and what comes next.
-fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
+/// Says what was written, and what stands beside it.
+fn tell_written(dir: &Path, files: &[File]) {
     let all = files.iter().map(|file| dir.join(&file.path)).collect::<Vec<_>>();
     let written: String = all.iter().map(|path| format!("  {}\n", path.display())).collect();
     output::remark(&format!("written:\n{written}"));
@@ -153,6 +192,11 @@ fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
             }
         }
     }
+}
+
+/// Says what was written, and what comes next.
+fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
+    tell_written(dir, files);
     let (dir, system) = (dir.to_string_lossy(), deployment.name);
     let dir = shlex::try_quote(&dir).unwrap_or_else(|_| "DIR".into());
     let secrets = match deployment.secrets.is_empty() {

@@ -89,6 +89,11 @@ fn whoever_reads_the_files_takes_them() {
             told.lines().filter(|line| line.contains(folder.path().to_str().unwrap())).collect();
         assert!(output.status.success() && ours.is_empty(), "{units:?}: {told}");
     }
+    let folder = tempfile::tempdir().unwrap();
+    let networks = ["--allow", "10.0.0.0/8", "--allow", "fd00::/8"];
+    let fleet = written(folder.path(), &[&["manifests", "fleet", "--agents", "20"][..], &networks].concat());
+    assert_eq!(fleet.len(), 3, "{fleet:?}");
+    checked_by("kubernetes-validate", &["--strict"], &fleet.iter().collect::<Vec<_>>());
 }
 
 /// The words of what a unit starts, as systemd takes them.

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::io::Cursor;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{Address, DriveEnd, DriveOptions, PhaseTimes, Share, never_sent};
@@ -20,6 +20,7 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
 use super::fleet_agent::READY;
+use super::fleet_ssh::{Machines, Placed};
 use super::fleet_task::{TASK, Task, files_of, tls_of};
 use super::{Driver, Ended, Handed, Setup, add, could_not_drive};
 use crate::error::LabError;
@@ -45,20 +46,51 @@ const GONE_AFTER: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Which agents drive.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct FleetOptions {
     /// Where they are found.
-    pub server: Server,
+    pub at: Place,
     /// How many; all that are idle if none.
     pub agents: Option<usize>,
     /// Threads of each; as many as it offers if none.
     pub threads: Option<usize>,
 }
 
+/// Where agents are found.
+#[derive(Debug)]
+pub enum Place {
+    /// They wait at NATS.
+    Nats(Server),
+    /// They are placed by `ssh` for the first run, and stay for all that have these options.
+    Ssh(Machines, Mutex<Option<Placed>>),
+}
+
 impl FleetOptions {
-    /// The URL of NATS.
+    /// The URL of NATS, where somebody named it.
     pub(crate) fn url(&self) -> Option<&str> {
-        Some(&self.server.url)
+        match &self.at {
+            Place::Nats(server) => Some(&server.url),
+            Place::Ssh(..) => None,
+        }
+    }
+
+    /// Where agents wait now, and how many are wanted.
+    fn server(
+        &self,
+        run: &RunOptions,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<(Server, Option<usize>), LabError> {
+        let (machines, placed) = match &self.at {
+            Place::Nats(server) => return Ok((server.clone(), self.agents)),
+            Place::Ssh(machines, placed) => (machines, placed),
+        };
+        let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = match placed.take() {
+            Some(there) => there,
+            None => Placed::start(machines, &run.executable, stop_request)?,
+        };
+        let server = placed.insert(there).server.clone();
+        Ok((server, self.agents.or(Some(machines.count()))))
     }
 }
 
@@ -77,10 +109,15 @@ fn refused(error: FleetError) -> LabError {
 
 impl Chosen {
     /// Chooses agents for a plan, and deals threads out to them.
-    pub(crate) fn choose(options: &FleetOptions, plan: &Plan) -> Result<Chosen, LabError> {
+    pub(crate) fn choose(
+        options: &FleetOptions,
+        plan: &Plan,
+        run: &RunOptions,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Chosen, LabError> {
         check(plan)?;
-        let mut coordinator =
-            Coordinator::choose(&options.server, options.agents, VERSION).map_err(refused)?;
+        let (server, wanted) = options.server(run, stop_request)?;
+        let mut coordinator = Coordinator::choose(&server, wanted, VERSION).map_err(refused)?;
         let offered: Vec<usize> = coordinator
             .members()
             .iter()
@@ -92,7 +129,7 @@ impl Chosen {
         // one that would have no connection takes no part
         dealt.retain(|threads| !threads.is_empty());
         coordinator.keep(dealt.len());
-        if options.agents.is_some_and(|wanted| wanted > dealt.len()) {
+        if wanted.is_some_and(|wanted| wanted > dealt.len()) {
             return Err(LabError::Usage(format!(
                 "{} agents need as many connections, and the scenario has {most}; give fewer --agents",
                 offered.len()

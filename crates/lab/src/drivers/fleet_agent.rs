@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use tidemark_drive::{Address, Share, Stopper};
 use tidemark_fleet::allow::Allow;
-use tidemark_fleet::{About, FleetError, Job, Order, PrivateFolder, Server};
+use tidemark_fleet::{FleetError, Job, Order, Presence, PrivateFolder, Server};
 use tidemark_record::{Event, HANDOVER_VERSION, Handover};
 use tidemark_scenario::context::Threads;
 use tidemark_scenario::outside::{self, Given, Origin};
@@ -57,7 +57,7 @@ pub fn serve(
     let cores = pin::available_cores().len();
     let machine = machine::look();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let about = About {
+    let presence = Presence {
         name: options.name.clone().unwrap_or_else(|| word(&host)),
         version: env!("CARGO_PKG_VERSION").into(),
         handover: HANDOVER_VERSION,
@@ -66,8 +66,9 @@ pub fn serve(
         threads: options.threads.unwrap_or(cores).max(1),
         memory_bytes: machine.memory_bytes,
         allows: options.allow.to_string(),
+        ..Presence::default()
     };
-    tidemark_fleet::serve(&options.server, about, stop, tell, &|job| {
+    tidemark_fleet::serve(&options.server, presence, stop, tell, &|job| {
         if let Err(error) = take_part(job, &options.allow, plan) {
             tell(format!("run {}: {error}", job.run));
         }
@@ -75,7 +76,7 @@ pub fn serve(
 }
 
 /// A host's name as an agent's: domains are separated otherwise.
-fn word(host: &str) -> String {
+pub(super) fn word(host: &str) -> String {
     let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
     host.chars().map(kept).collect()
 }

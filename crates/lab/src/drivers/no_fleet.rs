@@ -10,7 +10,7 @@ use crate::run_options::RunOptions;
 use crate::system::Running;
 
 /// Which agents drive: nobody can ask for it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum FleetOptions {}
 
 impl FleetOptions {
@@ -25,7 +25,12 @@ pub enum Chosen {}
 
 impl Chosen {
     /// Chooses agents for a plan.
-    pub(crate) fn choose(options: &FleetOptions, _: &Plan) -> Result<Chosen, LabError> {
+    pub(crate) fn choose(
+        options: &FleetOptions,
+        _: &Plan,
+        _: &RunOptions,
+        _: &dyn Fn() -> StopRequest,
+    ) -> Result<Chosen, LabError> {
         match *options {}
     }
 

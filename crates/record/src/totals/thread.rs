@@ -1,8 +1,8 @@
 //! What a driver thread came to.
 
-use crate::Counter;
 use crate::interval::{CoreWaits, ThreadInterval};
-use crate::summary::{AgentFigures, ratio};
+use crate::summary::{AgentFigures, LATE_US, ratio};
+use crate::{Counter, Histogram};
 
 /// What a driver thread came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,26 +19,85 @@ pub struct ThreadTotals {
     pub absent_us: u64,
     /// How long it did nothing but compute for sessions, microseconds.
     pub computing_us: u64,
+    /// Requests that ended.
+    pub ended: u64,
+    /// Requests that were sent, how many of them later than [`LATE_US`], and by how much at most, microseconds.
+    pub sent: u64,
+    #[allow(missing_docs)]
+    pub late: u64,
+    #[allow(missing_docs)]
+    pub lag_max_us: u64,
+}
+
+/// An agent that sends such a share late, and so many times the share of each other agent, is the odd one out.
+const ODD_LATE_SHARE: f64 = 0.01;
+const ODD_TIMES: f64 = 3.0;
+/// So is one whose threads want so much of a core, and so much more than those of others.
+const ODD_WANTED_SHARE: f64 = 0.5;
+const ODD_WANTED_MORE: f64 = 0.25;
+
+/// Tells what each agent's threads came to, and which agent is the odd one out.
+pub fn tell_agents(agents: &mut [AgentFigures], threads: &[ThreadTotals]) {
+    agents.iter_mut().for_each(|agent| agent.tell(threads));
+    for at in 0..agents.len() {
+        let most_of_others = |of: fn(&AgentFigures) -> f64| {
+            let others = agents.iter().enumerate().filter(|(other, _)| *other != at);
+            others.map(|(_, agent)| of(agent)).reduce(f64::max)
+        };
+        let of = &agents[at];
+        let percent = |share: f64| share * 100.0;
+        agents[at].odd = match (most_of_others(|of| of.late_share), most_of_others(|of| of.wanted_share)) {
+            (Some(others), _) if of.late_share >= ODD_LATE_SHARE.max(ODD_TIMES * others) => Some(format!(
+                "it sent {:.1}% of its requests late, the others {:.1}% at most",
+                percent(of.late_share),
+                percent(others)
+            )),
+            (_, Some(others)) if of.wanted_share >= ODD_WANTED_SHARE.max(others + ODD_WANTED_MORE) => {
+                Some(format!(
+                    "a thread of it was on a CPU or waited for one for {:.0}% of the time, of the others for {:.0}% at most",
+                    percent(of.wanted_share),
+                    percent(others)
+                ))
+            }
+            _ => None,
+        };
+    }
 }
 
 impl AgentFigures {
     /// Tells what the agent's threads came to, out of those of all agents.
-    pub fn tell(&mut self, threads: &[ThreadTotals]) {
+    fn tell(&mut self, threads: &[ThreadTotals]) {
         let own = self.first_thread as usize..(self.first_thread + self.threads) as usize;
         let own = threads.get(own.start..own.end.min(threads.len())).unwrap_or_default();
         let most = |of: fn(&ThreadTotals) -> f64| own.iter().map(of).fold(0.0, f64::max);
         self.busiest_thread_share = most(ThreadTotals::cpu_share);
         self.wanted_share = most(ThreadTotals::wanted_share);
         self.absent_s = most(|thread| thread.absent_us as f64 / 1e6);
+        let sum = |of: fn(&ThreadTotals) -> u64| own.iter().map(of).sum::<u64>() as f64;
+        let length_s = most(|thread| thread.length_us as f64 / 1e6);
+        self.requests_per_s = ratio(sum(|thread| thread.ended), length_s);
+        self.cpu_share = ratio(sum(|thread| thread.cpu_us) / 1e6, length_s);
+        self.late_share = ratio(sum(|thread| thread.late), sum(|thread| thread.sent));
+        self.lag_max_us = own.iter().map(|thread| thread.lag_max_us).max().unwrap_or(0);
     }
 }
 
 impl ThreadTotals {
+    /// Adds how late requests left.
+    pub(super) fn add_lag(&mut self, lag_us: &Histogram) {
+        for (value_us, count) in lag_us.recorded() {
+            self.sent += u64::from(count);
+            self.late += if value_us >= LATE_US { count.into() } else { 0 };
+            self.lag_max_us = self.lag_max_us.max(value_us);
+        }
+    }
+
     pub(super) fn add(&mut self, interval: &ThreadInterval) {
         let length_us = interval.end_us - interval.start_us;
         self.length_us += length_us;
         self.cpu_us += interval.cpu_us;
         self.absent_us += interval.absent_us;
+        self.ended += interval.series.iter().map(|series| series.response_time_us.len()).sum::<u64>();
         self.computing_us += interval.counters[Counter::ComputingUs];
         match interval.core_waits {
             Some(CoreWaits { waited_us, sleeps }) => {
@@ -88,5 +147,38 @@ mod tests {
         assert_eq!(told(0, 1), (0.9, 0.9, 0.0));
         assert_eq!(told(1, 2), (0.2, 0.2, 0.05));
         assert_eq!(told(7, 2), (0.0, 0.0, 0.0), "it never told anything");
+    }
+
+    #[test]
+    fn the_odd_one_out_is_late_or_busy_where_the_others_are_not() {
+        let thread = |ended, late, cpu_us| ThreadTotals {
+            length_us: 2_000_000,
+            cpu_us,
+            ended,
+            sent: ended,
+            late,
+            lag_max_us: late * 100,
+            ..ThreadTotals::default()
+        };
+        let odd = |threads: &[ThreadTotals]| {
+            let agent = |first_thread| AgentFigures { first_thread, threads: 1, ..AgentFigures::default() };
+            let mut agents: Vec<AgentFigures> = (0..threads.len() as u64).map(agent).collect();
+            tell_agents(&mut agents, threads);
+            agents
+        };
+        let agents = odd(&[thread(1_000, 1, 200_000), thread(1_000, 120, 200_000), thread(500, 0, 0)]);
+        assert_eq!((agents[0].requests_per_s, agents[2].requests_per_s), (500.0, 250.0));
+        assert_eq!((agents[0].cpu_share, agents[1].late_share, agents[1].lag_max_us), (0.1, 0.12, 12_000));
+        assert_eq!(
+            agents[1].odd.as_deref(),
+            Some("it sent 12.0% of its requests late, the others 0.1% at most")
+        );
+        assert!(agents[0].odd.is_none() && agents[2].odd.is_none());
+        let busy = odd(&[thread(10, 0, 1_800_000), thread(10, 0, 200_000)]);
+        assert!(
+            busy[0].odd.as_ref().is_some_and(|odd| odd.contains("90% of the time, of the others for 10%"))
+        );
+        assert!(odd(&[thread(10, 9, 1_900_000)])[0].odd.is_none(), "it has no others");
+        assert!(odd(&[thread(10, 9, 0), thread(10, 8, 0)]).iter().all(|agent| agent.odd.is_none()));
     }
 }

@@ -55,12 +55,18 @@ fn agent(agent: &AgentFigures) -> Block {
         1 => format!("thread {last}"),
         _ => format!("threads {} to {last}", agent.first_thread),
     };
-    let busiest = format!("busiest on a CPU for {} of the time", percent(agent.busiest_thread_share));
+    let rate = format!("{}/s", count(agent.requests_per_s.round() as u64));
+    let cpu = format!("{} cores", three_digits(agent.cpu_share));
+    let late = match agent.late_share {
+        0.0 => "none late".to_owned(),
+        share => format!("{} late, {} at most", percent(share), duration(agent.lag_max_us as f64)),
+    };
     let ms = |us: f64| format!("{:.3} ms", us / 1_000.0);
     let clock =
         format!("clock {} ahead ± {}", ms(agent.clock_offset_us as f64), ms(agent.clock_bound_us as f64));
     let lost = agent.lost.as_ref().map_or_else(String::new, |reason| format!("lost: {reason}"));
-    Block::line(&format!("agent {}", agent.agent), &[&threads, &busiest, &clock, &lost])
+    let odd = agent.odd.as_ref().map_or_else(String::new, |reason| format!("the odd one out: {reason}"));
+    Block::line(&format!("agent {}", agent.agent), &[&threads, &rate, &cpu, &late, &clock, &lost, &odd])
 }
 
 /// The same in a line, for where nothing is wrong.
@@ -152,7 +158,11 @@ mod tests {
             agent: agent.into(),
             first_thread: 2,
             threads,
-            busiest_thread_share: 0.5,
+            requests_per_s: 1_200.4,
+            cpu_share: 0.5,
+            late_share: 0.02,
+            lag_max_us: 1_500,
+            odd: lost.map(|_| "it is slow".to_owned()),
             clock_offset_us: -1_500,
             clock_bound_us: 80,
             lost: lost.map(str::to_owned),
@@ -164,13 +174,15 @@ mod tests {
             crate::text::Style { width: 200, colour: false, ascii: false },
         );
         assert!(
-            text.contains("eu-1") && text.contains("thread 2 · busiest on a CPU for 50.0% of the time"),
+            text.contains("eu-1")
+                && text.contains("thread 2 · 1,200/s · 0.500 cores · 2.00% late, 1.50ms at most · "),
             "{text}"
         );
         assert!(
             text.contains("threads 2 to 4")
                 && text.contains("clock -1.500 ms ahead ± 0.080 ms")
-                && text.contains("lost: it is gone"),
+                && text.contains("lost: it is gone")
+                && text.contains("the odd one out: it is slow"),
             "{text}"
         );
     }
