@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use h2::Reason;
 use http::Response;
-use tidemark_record::{GrpcCode, Outcome};
+use tidemark_record::{Counter, GrpcCode, Outcome};
 use tidemark_scenario::Plan;
 
 use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, serve_some, speaking, status};
@@ -240,6 +240,52 @@ fn a_stream_goes_both_ways_and_its_end_is_told() {
     let sum = run(steps, LOAD, address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 6), (Outcome::Reset, 3)], "{}", details(&sum));
     assert!(details(&sum).contains("the stream is over: status ABORTED: stopped"), "{}", details(&sum));
+}
+
+/// Whatever ends a stream while no step waits for it is told to the next one, or at the end of the session.
+#[test]
+fn a_stream_that_ends_between_two_steps_is_told() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            let mut stream = call.begin();
+            let mut come = tidemark_wire::grpc::Messages::new(1_000);
+            while let Some(Ok(piece)) = call.body.data().await {
+                come.push(&piece);
+                while let Ok(Some(message)) = come.next() {
+                    let _ = stream.send_data(framed(0, message.bytes).into(), false);
+                    match message.bytes {
+                        bytes if bytes.ends_with(b"last") => return end(&mut stream, 10, "enough"),
+                        bytes if bytes.ends_with(b"good") => return end(&mut stream, 0, ""),
+                        bytes if bytes.ends_with(b"gone") => return stream.send_reset(Reason::CANCEL),
+                        _ => {}
+                    }
+                }
+            }
+        })
+    });
+    let told = |steps: &str| {
+        let sum = run(steps, LOAD, address);
+        (outcomes(&sum), details(&sum), sum.counted(Counter::StreamsLeft))
+    };
+    let last = "- grpc open: t.S/Both\n- grpc send: {text: last}\n  expect: any";
+    // no step is behind it: its status counts all the same
+    let (outcomes, details, left) = told(last);
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6), (Outcome::Reset, 3)][..], 0), "{details}");
+    assert!(details.contains("the stream is over: status ABORTED: enough"), "{details}");
+    // it is told once, and its status can be looked at
+    let (outcomes, details, left) =
+        told(&format!("{last}\n- grpc send: {{text: more}}\n- grpc close: ABORTED"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 9), (Outcome::Reset, 3)][..], 0), "{details}");
+    let (outcomes, details, left) = told(&format!("{last}\n- grpc send: {{text: more}}"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6), (Outcome::Reset, 3)][..], 0), "{details}");
+    let (outcomes, details, _) = told(&format!("{last}\n- grpc close: OK"));
+    assert_eq!(outcomes, [(Outcome::Ok, 6), (Outcome::Status, 3)], "{details}");
+    // in order
+    let (outcomes, details, left) = told(&last.replace("last", "good"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6)][..], 0), "{details}");
+    // still open
+    let (outcomes, details, left) = told(&last.replace("last", "more"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6)][..], 3), "{details}");
 }
 
 /// More users than the server takes streams: those that wait are opened later.

@@ -363,7 +363,7 @@ impl Thread<'_> {
     /// What a session's connection was bound to broke off while no request was under way. It is a failure of what began
     /// it, at this time, as a request by itself.
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
-        let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
+        let lost = self.transport.conversations_mut().and_then(|conversations| conversations.lost(c));
         let Some((request, failure)) = lost else { return };
         self.count_loss(s, request, &failure, now_ns);
         self.flow.sessions[s].has_lost = true;

@@ -291,7 +291,7 @@ impl Thread<'_> {
     /// What is counted over the whole drive.
     fn count(&self, end: &mut ThreadEnd) {
         let (waited, dropped) = self.schedule.limited();
-        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } =
+        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, left_open, events, redirects } =
             self.transport.counts();
         let cookies = self.flow.cookies;
         let trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
@@ -300,6 +300,7 @@ impl Thread<'_> {
             (Counter::ValuesNotKept, self.flow.scratch.held.refused),
             (Counter::SentAgain, self.flow.sent_again),
             (Counter::UploadsCut, uploads_cut),
+            (Counter::StreamsLeft, left_open),
             (Counter::Unsolicited, unsolicited),
             (Counter::SessionsWaited, waited),
             (Counter::SessionsDropped, dropped),

@@ -154,6 +154,14 @@ impl<I: Io> Streams<I> {
         }
     }
 
+    /// What came on a stream while nothing was waited for, if anything did; nothing is waited for after it either.
+    pub fn look_aside(&mut self, s: usize) -> Option<Event> {
+        self.streams[s].exchange.as_mut()?.is_awaited = true;
+        let event = self.look(s);
+        self.rest(s);
+        event
+    }
+
     /// Whether the request of a stream has left, and its answer is not whole.
     pub fn is_under_way(&self, s: usize) -> bool {
         self.streams[s].exchange.is_some()

@@ -310,10 +310,10 @@ impl<I: Io + 'static> Conversations for Targets<I> {
         transport.conversations().is_some_and(|conversations| conversations.leaves(own, request))
     }
 
-    fn lost(&self, connection: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, connection: usize) -> Option<(usize, Failure)> {
         let (index, own) = self.find(connection);
-        let member = &self.members[index];
-        let (request, failure) = member.transport.conversations()?.lost(own)?;
+        let member = &mut self.members[index];
+        let (request, failure) = member.transport.conversations_mut()?.lost(own)?;
         Some((member.requests[request], failure))
     }
 

@@ -151,6 +151,8 @@ pub(crate) struct Counts {
     pub unsolicited: u64,
     /// Answers that came before the body of their request was sent whole; the rest was not sent.
     pub uploads_cut: u64,
+    /// Streams of gRPC that were still open when their session was over.
+    pub left_open: u64,
     /// What came over event streams.
     pub events: EventCounts,
     /// What came of there being several servers.
@@ -164,6 +166,7 @@ impl std::ops::AddAssign for Counts {
         self.unclaimed += more.unclaimed;
         self.unsolicited += more.unsolicited;
         self.uploads_cut += more.uploads_cut;
+        self.left_open += more.left_open;
         self.events += more.events;
         self.redirects += more.redirects;
     }
@@ -286,7 +289,7 @@ pub(crate) trait Conversations {
     }
     /// Whether what a connection is bound to broke off without any request's having known of it: the request that began
     /// it, and why.
-    fn lost(&self, _connection: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, _connection: usize) -> Option<(usize, Failure)> {
         None
     }
     /// What was offered is the answer: whether the connection can carry another request.

@@ -241,6 +241,11 @@ impl Reply {
         }
     }
 
+    /// Bytes of messages that came and were not taken.
+    pub fn waiting_bytes(&self) -> usize {
+        self.messages.waiting_bytes()
+    }
+
     /// Whether the status has come.
     pub fn has_status(&self) -> bool {
         self.has_status

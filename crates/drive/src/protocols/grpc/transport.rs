@@ -85,8 +85,14 @@ impl<I: Io + 'static> Transport for Calls<I> {
     }
 
     fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Failure> {
+        self.look(s);
         let prepared = self.requests[request].as_ref().map_err(|words| Failure::Unsendable(words.clone()))?;
         let call = &mut self.calls[s];
+        if let Some(failure) = call.broken.take() {
+            // what builds on it has nothing to build on
+            call.opened_by = None;
+            return Err(failure);
+        }
         let is_over = call.reply.has_status();
         call.next = match prepared {
             Prepared::Call { head, messages, needs_body } => {
@@ -101,11 +107,14 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let begun = head.make(cx, &mut self.room.text)?;
                 show(&mut self.written, Some(&begun), &[], cx);
                 call.reply.begin(&head.method, true, false);
-                call.opened_by = Some(request);
+                (call.opened_by, call.is_told) = (Some(request), false);
                 self.http.ask(s, (begun, Bytes::new()), true);
                 Awaiting::Begun
             }
-            Prepared::Send { .. } if is_over => return Err(call.over()),
+            Prepared::Send { .. } if is_over => {
+                call.is_told = true;
+                return Err(call.over());
+            }
             Prepared::Send { message, expects } => {
                 let head = call.opened_by.and_then(|opened| match self.requests.get(opened) {
                     Some(Ok(Prepared::Open(head))) => Some(head),
@@ -173,7 +182,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
         self.notices.retain(|(told, _)| *told != number);
         self.opening.retain(|opening| *opening != number);
         let call = &mut self.calls[s];
-        (call.awaiting, call.opened_by) = (Awaiting::Nothing, None);
+        (call.awaiting, call.opened_by, call.broken) = (Awaiting::Nothing, None, None);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
@@ -220,7 +229,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
     }
 
     fn counts(&self) -> Counts {
-        self.http.counts()
+        Counts { left_open: self.left_open, ..self.http.counts() }
     }
 
     fn conversations(&self) -> Option<&dyn Conversations> {
@@ -249,6 +258,7 @@ impl<I: Io + 'static> Conversations for Calls<I> {
 
     /// A stream that was left open is cancelled.
     fn leave(&mut self, s: usize) -> bool {
+        self.left_open += u64::from(self.is_bound(s) && !self.calls[s].reply.has_status());
         !self.is_bound(s)
     }
 
@@ -263,9 +273,17 @@ impl<I: Io + 'static> Conversations for Calls<I> {
         Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
     }
 
-    fn lost(&self, s: usize) -> Option<(usize, Failure)> {
-        let call = &self.calls[s];
-        call.opened_by.map(|request| (request, call.over()))
+    /// The server ended it, or it broke, and no step has heard that.
+    fn lost(&mut self, s: usize) -> Option<(usize, Failure)> {
+        self.look(s);
+        let call = &mut self.calls[s];
+        let opened_by = call.opened_by.filter(|_| !call.is_told)?;
+        let failure = match call.broken.take() {
+            Some(failure) => failure,
+            None if call.reply.has_status() && !call.reply.is_ok() => call.over(),
+            None => return None,
+        };
+        Some((opened_by, failure))
     }
 
     fn accept(&mut self, s: usize) -> bool {

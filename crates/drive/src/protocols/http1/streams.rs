@@ -328,7 +328,7 @@ impl<I: Io + 'static> Conversations for EventStreams<I> {
             && self.streams.get(c).and_then(Option::as_deref).is_some_and(is_open)
     }
 
-    fn lost(&self, c: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, c: usize) -> Option<(usize, Failure)> {
         self.streams.get(c)?.as_deref()?.loss()
     }
 
