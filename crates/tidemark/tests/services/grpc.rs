@@ -216,3 +216,39 @@ fn the_page_of_grpc_begins_with_what_works() {
     let first = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     once(&first.replace("127.0.0.1:50051", "{cart}").replace("cart.proto", "{cart.proto}"));
 }
+
+/// The real k6 prints the same of this script.
+#[test]
+fn a_script_of_k6_calls_as_k6_does() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, name) in
+        [(services(), "cart.proto"), (services().join("../../crates/tidemark/tests/services"), "grpc.js")]
+    {
+        fs::copy(from.join(name), folder.path().join(name)).unwrap();
+    }
+    let cart = format!("CART={}", filled("{cart}"));
+    let output = run(folder.path(), &["run", "grpc.js", "-e", &cart]);
+    let shown = format!("{}{}", stdout(&output), stderr(&output));
+    let told: Vec<serde_json::Value> = shown
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.get(line.find("{\"what")?..)?).ok())
+        .collect();
+    let wanted = [
+        serde_json::json!({
+            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"], "cost": ["42"],
+            "message": {"user": "ann", "leftS": 0, "total": "42", "item": {
+                "at": "2025-01-02T03:04:05Z", "cash": true, "name": "lamp", "amount": "42", "size": "LARGE", "picture": "aGk=",
+                "marks": {"a": 1},
+            }},
+        }),
+        serde_json::json!({
+            "what": "fail", "status": 5, "message": null, "reason": ["wished"],
+            "error": {"code": 5, "message": "no such cart: 100% – sorry", "details": []},
+        }),
+        serde_json::json!({
+            "what": "late", "status": 4, "message": null, "error": {"code": 4, "message": "", "details": []},
+        }),
+    ];
+    assert_eq!(told, wanted, "{shown}");
+    assert_says(&shown, &["shop.Cart/Fail", "grpc_req_duration"]);
+}

@@ -10,10 +10,13 @@ use tidemark_scenario::{Context, Template};
 use super::request::{self, Head, Prepared};
 use super::{Awaiting, Calls};
 use crate::io::Io;
-use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Transport};
+use crate::protocols::transport::{
+    Conversations, Copies, Counts, Event, Origin, Readings, Refusal, Sent, Transport,
+};
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
+use crate::session::program::Outgoing;
 
 /// Appends messages for a person.
 fn show(
@@ -150,6 +153,21 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 Awaiting::Status
             }
         };
+        Ok(())
+    }
+
+    fn write_made(&mut self, s: usize, outgoing: &Outgoing, _: &Jar, _: i64) -> Result<(), Failure> {
+        let Outgoing::Request(asked) = outgoing else {
+            return Err(Failure::Unsendable("a program's calls of gRPC are sent whole".into()));
+        };
+        let origin =
+            Origin { authority: &self.authority, base_path: "", is_secured: self.is_secured, proxy: None };
+        let (begun, method, bytes) =
+            request::made(self.types.as_ref(), asked, origin).map_err(Failure::Unsendable)?;
+        let call = &mut self.calls[s];
+        call.reply.begin(&method, !asked.status_only, true);
+        call.next = Awaiting::Whole;
+        self.http.ask(s, (begun, bytes), false);
         Ok(())
     }
 
