@@ -427,6 +427,57 @@ fn what_the_server_did_not_take_goes_over_again() {
     assert_eq!(refused.load(Ordering::SeqCst), 6);
 }
 
+/// A server of one connection, frame by frame: it answers the call (NOT_FOUND) once it was pinged, or never says anything.
+fn waiting_for_a_ping(answers: bool) -> SocketAddr {
+    use std::io::{Read, Write};
+    const PING: u8 = 6;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut preface = [0; 24];
+                stream.read_exact(&mut preface)?;
+                stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0])?;
+                loop {
+                    let mut head = [0; 9];
+                    stream.read_exact(&mut head)?;
+                    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+                    let mut payload = vec![0; length];
+                    stream.read_exact(&mut payload)?;
+                    if answers && head[3] == PING {
+                        // `:status 200`, then names and values with their lengths; ends headers and stream
+                        let mut block = vec![0x88];
+                        for (name, value) in [("content-type", "application/grpc"), ("grpc-status", "5")] {
+                            block.push(0);
+                            for text in [name, value] {
+                                block.push(text.len() as u8);
+                                block.extend_from_slice(text.as_bytes());
+                            }
+                        }
+                        stream.write_all(&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1])?;
+                        stream.write_all(&block)?;
+                    }
+                }
+                #[allow(unreachable_code, reason = "says what may fail above")]
+                Ok::<(), std::io::Error>(())
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_silent_connection_is_pinged_and_lost_without_an_answer() {
+    let steps = "- grpc: t.S/One\n  timeout: 60s\n  check: {status: NOT_FOUND}";
+    let more = "load: {users: 1, hold: 60s}\nlimits: {sessions: 1, drain: 5s, ping: 200ms}";
+    let sum = run(steps, more, waiting_for_a_ping(true));
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
+    let sum = run(steps, more, waiting_for_a_ping(false));
+    assert_eq!(outcomes(&sum), [(Outcome::Timeout, 1)], "{}", details(&sum));
+    assert!(details(&sum).contains("not even an answer to a ping"), "{}", details(&sum));
+}
+
 #[test]
 fn a_method_that_there_is_not_is_told_before_the_load() {
     let told = |steps: &str| {

@@ -129,6 +129,10 @@ impl Call {
 /// Calls over a back end's connections.
 struct Calls<I> {
     http: Streams<I>,
+    /// What calls of programs are made with.
+    types: Option<Types>,
+    authority: String,
+    is_secured: bool,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
     calls: Vec<Call>,
@@ -156,6 +160,9 @@ impl<I: Io + 'static> Calls<I> {
         };
         Calls {
             requests: Prepared::all(types, setup),
+            types: types.cloned(),
+            authority: setup.origin.authority.to_owned(),
+            is_secured: setup.origin.is_secured,
             calls: (0..setup.sockets * setup.depth).map(call).collect(),
             left_open: 0,
             opening: Vec::new(),
