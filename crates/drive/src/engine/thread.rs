@@ -403,7 +403,7 @@ impl Thread<'_> {
         let now_ns = self.clock.now_ns();
         self.depart(now_ns);
         if self.flow.binds {
-            let heard = self.transport.conversations().map_or(0, |conversations| conversations.heard());
+            let heard = self.transport.heard();
             if std::mem::replace(&mut self.flow.heard, heard) != heard {
                 self.cut(now_ns);
                 self.recorder.heard(now_ns);

@@ -249,18 +249,6 @@ impl<I: Io + 'static> Transport for Calls<I> {
     fn counts(&self) -> Counts {
         Counts { left_open: self.left_open, ..self.http.counts() }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for Calls<I> {

@@ -279,18 +279,6 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         let events = EventCounts { ended: self.events.ended + unseen, ..self.events };
         Counts { events, ..self.http.counts() }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for EventStreams<I> {

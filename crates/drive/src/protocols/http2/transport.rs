@@ -186,18 +186,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
     fn counts(&self) -> Counts {
         Counts { handshakes: self.inner.handshakes(), held: self.held, ..Counts::default() }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for Streams<I> {
