@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::{RecvStream, SendStream};
+use h2::{Reason, RecvStream, SendStream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
-use tidemark_service::{Upgrade, Upgraded};
+use tidemark_service::{Held, Upgrade, Upgraded};
 use tidemark_wire::encoding::{Scratch, decode};
 use tidemark_wire::grpc::{GrpcError, Messages, write_message};
 use tidemark_wire::protobuf::{Message, NoMessage, Value, fields};
@@ -20,7 +20,7 @@ use crate::description;
 use crate::trades::{Counting, Trade, Trades};
 
 /// Most calls at once on a connection.
-const STREAMS: u32 = 5_000;
+const STREAMS: u32 = 1_000;
 /// Largest list of headers of a call.
 const HEADERS_BYTES: u32 = 16 << 10;
 
@@ -63,12 +63,12 @@ impl Upgrade for Connection {
         connection: Upgraded<'a>,
     ) -> Pin<Box<dyn Future<Output = TcpStream> + Send + 'a>> {
         Box::pin(async move {
-            let Upgraded { mut stream, silence_max, stop, .. } = connection;
+            let Upgraded { mut stream, silence_max, stop, held, .. } = connection;
             let mut builder = h2::server::Builder::new();
             builder.max_concurrent_streams(STREAMS).max_header_list_size(HEADERS_BYTES);
             let shaking = builder.handshake::<_, Bytes>(&mut stream);
             if let Ok(Ok(http)) = tokio::time::timeout(silence_max, shaking).await {
-                serve(&self.0, http, silence_max, stop).await;
+                serve(&self.0, http, held, (silence_max, stop)).await;
             }
             stream
         })
@@ -79,8 +79,8 @@ impl Upgrade for Connection {
 async fn serve(
     grpc: &Arc<Grpc>,
     mut http: h2::server::Connection<&mut TcpStream, Bytes>,
-    silence_max: Duration,
-    mut stop: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
+    mut held: Held,
+    (silence_max, mut stop): (Duration, Pin<Box<dyn Future<Output = ()> + Send + '_>>),
 ) {
     // each call under way holds one
     let alive = Arc::new(());
@@ -88,8 +88,13 @@ async fn serve(
     loop {
         tokio::select! {
             accepted = http.accept() => {
-                let Some(Ok((request, answer))) = accepted else { return };
+                let Some(Ok((request, mut answer))) = accepted else { return };
                 let (grpc, alive) = (grpc.clone(), alive.clone());
+                // each may come to hold a message that is not whole yet
+                if !held.set((Arc::strong_count(&alive) - 1) * grpc.message_bytes_max) {
+                    answer.send_reset(Reason::REFUSED_STREAM);
+                    continue;
+                }
                 tokio::spawn(async move {
                     let _alive = alive;
                     // a client that is gone needs no answer
