@@ -1,4 +1,4 @@
-//! One service called in two ways, by the driver: nothing is counted that was not done, and the shipped scenarios run.
+//! One service called in three ways, by the driver: nothing is counted that was not done, and the shipped scenarios run.
 
 use std::path::Path;
 use std::process::Output;
@@ -25,20 +25,27 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let rest = "- PUT: /trade\n        json: {name: ibm, amount: 1}";
     let calls = "- CALL: trade.trade\n        args: [{name: ibm, amount: 1}]";
+    let grpc = "- grpc: trade.Trades/Take\n        message: {name: ibm, amount: 1}";
     for (step, limits, spoken, is_secure) in [
         (rest, "connections: 20", "HTTP/1.1", false),
+        (grpc, "connections: 3, streams: 7", "gRPC", false),
         (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)", false),
         (calls, "connections: 3, streams: 7", "RPC over WebSocket (JSON)", true),
     ] {
         let served = Served::start("trade", &[]);
         let secured =
             is_secure.then(|| Secured::in_front_of(&served.authority, &folder.path().join("ca.pem")));
+        let check = match spoken {
+            "gRPC" => "{status: OK, json: {$.taken: true}}",
+            _ => "{status: 200, body: {equals: \"true\"}}",
+        };
         let scenario = format!(
-            "sessions:\n  one:\n    steps:\n      {step}\n        check: {{status: 200, body: {{equals: \"true\"}}}}\n\
+            "sessions:\n  one:\n    steps:\n      {step}\n        check: {check}\n\
              load: {{users: 20, hold: 60s}}\nlimits: {{{limits}, sessions: {TRADES}}}\n"
         );
         std::fs::write(folder.path().join("some.yaml"), scenario).expect("written");
         let url = match &secured {
+            None if spoken == "gRPC" => format!("grpc://{}", served.authority),
             None => format!("http://{}", served.authority),
             Some(secured) => format!("https://{}", secured.address),
         };
@@ -82,7 +89,7 @@ fn there_are_as_many_connections_as_the_scenario_says_or_it_is_told() {
 }
 
 #[test]
-fn both_ways_are_compared() {
+fn all_ways_are_compared() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let arguments = ["trade", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
     let output = run(folder.path(), &arguments);
@@ -95,7 +102,7 @@ fn both_ways_are_compared() {
     for (part, name) in [(0, "own-load"), (1, "equal-rate")] {
         let part = &compared["parts"][part];
         assert_eq!(part["part"], name);
-        for (variant, name) in [(0, "REST"), (1, "WebSocket")] {
+        for (variant, name) in ["REST", "gRPC", "WebSocket"].into_iter().enumerate() {
             let figures = &part["variants"][variant];
             assert_eq!(figures["name"], name);
             assert!(figures["answered_per_s"].as_f64() > Some(0.0), "{figures}");
@@ -104,7 +111,7 @@ fn both_ways_are_compared() {
         }
     }
     // what is done many at a time costs the service less each
-    let cost = &compared["parts"][0]["ratios"][0]["system_cpu_per_request"]["ratio"];
+    let cost = &compared["parts"][0]["ratios"][1]["system_cpu_per_request"]["ratio"];
     assert!(cost.as_f64() < Some(1.0), "{compared}");
     let page = folder.path().join(compared["run_dir"].as_str().expect("a directory")).join("report.html");
     assert!(page.is_file());

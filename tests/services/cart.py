@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 protos, services = grpc.protos_and_services("cart.proto")
+import interop  # noqa: E402
 
 
 class Cart(services.CartServicer):
@@ -48,6 +49,7 @@ class Cart(services.CartServicer):
 def serve(port, secure=None, certificate=None, key=None):
     server = grpc.server(futures.ThreadPoolExecutor(32), compression=grpc.Compression.Gzip)
     services.add_CartServicer_to_server(Cart(), server)
+    interop.services.add_TestServiceServicer_to_server(interop.Interop(), server)
     told = health.HealthServicer()
     told.set("", health_pb2.HealthCheckResponse.SERVING)
     told.set("shop.Cart", health_pb2.HealthCheckResponse.SERVING)

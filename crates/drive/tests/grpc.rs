@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use h2::Reason;
 use http::Response;
-use tidemark_record::{GrpcCode, Outcome};
+use tidemark_record::{Counter, GrpcCode, Outcome};
 use tidemark_scenario::Plan;
 
 use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, serve_some, speaking, status};
@@ -242,6 +242,52 @@ fn a_stream_goes_both_ways_and_its_end_is_told() {
     assert!(details(&sum).contains("the stream is over: status ABORTED: stopped"), "{}", details(&sum));
 }
 
+/// Whatever ends a stream while no step waits for it is told to the next one, or at the end of the session.
+#[test]
+fn a_stream_that_ends_between_two_steps_is_told() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            let mut stream = call.begin();
+            let mut come = tidemark_wire::grpc::Messages::new(1_000);
+            while let Some(Ok(piece)) = call.body.data().await {
+                come.push(&piece);
+                while let Ok(Some(message)) = come.next() {
+                    let _ = stream.send_data(framed(0, message.bytes).into(), false);
+                    match message.bytes {
+                        bytes if bytes.ends_with(b"last") => return end(&mut stream, 10, "enough"),
+                        bytes if bytes.ends_with(b"good") => return end(&mut stream, 0, ""),
+                        bytes if bytes.ends_with(b"gone") => return stream.send_reset(Reason::CANCEL),
+                        _ => {}
+                    }
+                }
+            }
+        })
+    });
+    let told = |steps: &str| {
+        let sum = run(steps, LOAD, address);
+        (outcomes(&sum), details(&sum), sum.counted(Counter::StreamsLeft))
+    };
+    let last = "- grpc open: t.S/Both\n- grpc send: {text: last}\n  expect: any";
+    // no step is behind it: its status counts all the same
+    let (outcomes, details, left) = told(last);
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6), (Outcome::Reset, 3)][..], 0), "{details}");
+    assert!(details.contains("the stream is over: status ABORTED: enough"), "{details}");
+    // it is told once, and its status can be looked at
+    let (outcomes, details, left) =
+        told(&format!("{last}\n- grpc send: {{text: more}}\n- grpc close: ABORTED"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 9), (Outcome::Reset, 3)][..], 0), "{details}");
+    let (outcomes, details, left) = told(&format!("{last}\n- grpc send: {{text: more}}"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6), (Outcome::Reset, 3)][..], 0), "{details}");
+    let (outcomes, details, _) = told(&format!("{last}\n- grpc close: OK"));
+    assert_eq!(outcomes, [(Outcome::Ok, 6), (Outcome::Status, 3)], "{details}");
+    // in order
+    let (outcomes, details, left) = told(&last.replace("last", "good"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6)][..], 0), "{details}");
+    // still open
+    let (outcomes, details, left) = told(&last.replace("last", "more"));
+    assert_eq!((&outcomes[..], left), (&[(Outcome::Ok, 6)][..], 3), "{details}");
+}
+
 /// More users than the server takes streams: those that wait are opened later.
 #[test]
 fn streams_wait_for_their_turn() {
@@ -379,6 +425,57 @@ fn what_the_server_did_not_take_goes_over_again() {
     let sum = run(LOOKS, LOAD, address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 3)], "{}", details(&sum));
     assert_eq!(refused.load(Ordering::SeqCst), 6);
+}
+
+/// A server of one connection, frame by frame: it answers the call (NOT_FOUND) once it was pinged, or never says anything.
+fn waiting_for_a_ping(answers: bool) -> SocketAddr {
+    use std::io::{Read, Write};
+    const PING: u8 = 6;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut preface = [0; 24];
+                stream.read_exact(&mut preface)?;
+                stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0])?;
+                loop {
+                    let mut head = [0; 9];
+                    stream.read_exact(&mut head)?;
+                    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+                    let mut payload = vec![0; length];
+                    stream.read_exact(&mut payload)?;
+                    if answers && head[3] == PING {
+                        // `:status 200`, then names and values with their lengths; ends headers and stream
+                        let mut block = vec![0x88];
+                        for (name, value) in [("content-type", "application/grpc"), ("grpc-status", "5")] {
+                            block.push(0);
+                            for text in [name, value] {
+                                block.push(text.len() as u8);
+                                block.extend_from_slice(text.as_bytes());
+                            }
+                        }
+                        stream.write_all(&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1])?;
+                        stream.write_all(&block)?;
+                    }
+                }
+                #[allow(unreachable_code, reason = "says what may fail above")]
+                Ok::<(), std::io::Error>(())
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_silent_connection_is_pinged_and_lost_without_an_answer() {
+    let steps = "- grpc: t.S/One\n  timeout: 60s\n  check: {status: NOT_FOUND}";
+    let more = "load: {users: 1, hold: 60s}\nlimits: {sessions: 1, drain: 5s, ping: 200ms}";
+    let sum = run(steps, more, waiting_for_a_ping(true));
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
+    let sum = run(steps, more, waiting_for_a_ping(false));
+    assert_eq!(outcomes(&sum), [(Outcome::Timeout, 1)], "{}", details(&sum));
+    assert!(details(&sum).contains("not even an answer to a ping"), "{}", details(&sum));
 }
 
 #[test]

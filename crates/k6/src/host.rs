@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
@@ -29,6 +29,8 @@ use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 pub(crate) const MAIN: u64 = 0;
 /// Bytes that a user takes before its memory is looked through for what is not used any more.
 const GC_BYTES: usize = 1 << 20;
+/// Most files of message types of gRPC.
+const GRPC_FILES_MAX: usize = 100;
 /// Longest `sleep`.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(86_400);
 /// Most rejected promises of an iteration that are counted.
@@ -407,6 +409,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("add", Func::from(add))?;
     natives.set("check", Func::from(check))?;
     natives.set("open", Func::from(open))?;
+    natives.set("grpcLoad", Func::from(grpc_load))?;
     natives.set("shared", Func::from(shared))?;
     natives.set("sharedLength", Func::from(shared_length))?;
     natives.set("sharedItem", Func::from(shared_item))?;
@@ -546,6 +549,29 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
         false => rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))
             .map(rquickjs::String::into_value),
     }
+}
+
+/// Notes files of message types, which the scenario then names. Files of `.proto` are looked for in the folders that imports
+/// are, else beside the script.
+fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<()> {
+    let host = host(&ctx)?;
+    if !host.is_init.get() {
+        return Err(thrown(&ctx, "load must be called in the init context"));
+    }
+    let beside = host.script.path.parent().unwrap_or(Path::new(".")).to_owned();
+    let mut loaded = host.script.grpc_files.lock().unwrap_or_else(PoisonError::into_inner);
+    for file in files {
+        let mut places =
+            folders.iter().map(|folder| Path::new(folder).join(&file)).chain([file.clone().into()]);
+        let Some(found) = places.find(|place| beside.join(place).is_file()) else {
+            return Err(thrown(&ctx, &format!("open {file}: no such file")));
+        };
+        let one = (found.to_string_lossy().into_owned(), is_descriptors);
+        if !loaded.contains(&one) && loaded.len() < GRPC_FILES_MAX {
+            loaded.push(one);
+        }
+    }
+    Ok(())
 }
 
 fn shared<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) -> Result<usize> {

@@ -1,7 +1,19 @@
 //! What requests are counted as.
 
+use url::Url;
+
+use crate::requests::is_grpc;
+
+/// What a request of this URL is counted as that has no name of its own: of gRPC its method, as `shop.Cart/Add`.
+pub(crate) fn label_of(verb: &str, url: &Url) -> String {
+    match is_grpc(url.as_str()) {
+        true => url.path().trim_start_matches('/').to_owned(),
+        false => label(verb, url.path()),
+    }
+}
+
 /// What a request is counted as that has no name of its own: its method and path, with numbers and ids left out.
-pub(crate) fn label(method: &str, path: &str) -> String {
+fn label(method: &str, path: &str) -> String {
     let is_id = |part: &str| {
         let digits = part.bytes().filter(u8::is_ascii_digit).count();
         let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');

@@ -47,7 +47,7 @@ pub(crate) struct Definition {
 }
 
 /// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds.
-const BUILT_IN: [(&str, Kind, bool); 24] = [
+const BUILT_IN: [(&str, Kind, bool); 25] = [
     ("http_reqs", Kind::Counter, false),
     ("http_req_duration", Kind::Trend, true),
     ("http_req_waiting", Kind::Trend, true),
@@ -72,6 +72,7 @@ const BUILT_IN: [(&str, Kind, bool); 24] = [
     ("ws_msgs_sent", Kind::Counter, false),
     ("ws_msgs_received", Kind::Counter, false),
     ("ws_ping", Kind::Trend, true),
+    ("grpc_req_duration", Kind::Trend, true),
 ];
 pub(crate) const HTTP_REQS: usize = 0;
 pub(crate) const HTTP_REQ_DURATION: usize = 1;
@@ -97,6 +98,7 @@ pub(crate) const WS_SESSION_DURATION: usize = 20;
 pub(crate) const WS_MSGS_SENT: usize = 21;
 pub(crate) const WS_MSGS_RECEIVED: usize = 22;
 pub(crate) const WS_PING: usize = 23;
+pub(crate) const GRPC_REQ_DURATION: usize = 24;
 /// What follows are the script's own.
 pub(crate) const FIRST_OWN: usize = BUILT_IN.len();
 

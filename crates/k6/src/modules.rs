@@ -23,6 +23,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/timers", include_str!("js/timers.js")),
     ("k6/html", include_str!("js/html.js")),
     ("k6/webcrypto", include_str!("js/webcrypto-module.js")),
+    ("k6/net/grpc", include_str!("js/grpc.js")),
     ("k6/ws", include_str!("js/ws.js")),
     ("k6/websockets", include_str!("js/websockets.js")),
 ];
@@ -59,7 +60,6 @@ const LIBRARIES: &[(&str, &str)] = &[
 const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
-    ("k6/net/grpc", "k6/net/grpc is not supported"),
     ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
     ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
     (
@@ -115,9 +115,8 @@ fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     let natives = || ctx.globals().get::<_, Object<'_>>("__k6");
     match name {
         SOCKETS => sockets::install(&natives()?),
-        "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/webcrypto" => {
-            bytes::install(&natives()?)
-        }
+        "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/net/grpc"
+        | "k6/webcrypto" => bytes::install(&natives()?),
         _ if built_in(name).is_some() => Ok(()),
         _ => bytes::install(&natives()?).and_then(|()| urls::install(&natives()?)),
     }

@@ -10,7 +10,7 @@ use tidemark_drive::{AnswerCheck, AnswerView, Heard, Next, Program, ProgramReque
 use tidemark_record::Outcome;
 use url::Url;
 
-use crate::label::label;
+use crate::label::label_of;
 use crate::metrics::{self, Kind, Metrics};
 use crate::options::Executor;
 use crate::script::Script;
@@ -300,7 +300,7 @@ impl Users {
         let nowhere =
             |why: &dyn std::fmt::Display| Unplaced::Nowhere(INVALID_URL, format!("{}: {why}", request.url));
         let url = Url::parse(&request.url).map_err(|error| nowhere(&error))?;
-        if !matches!(url.scheme(), "http" | "https") {
+        if !matches!(url.scheme(), "http" | "https" | "grpc" | "grpcs") {
             return Err(nowhere(&"unsupported protocol scheme"));
         }
         let host = url.host_str().unwrap_or_default();
@@ -330,7 +330,7 @@ impl Users {
         let Some(Some(ready)) = self.kinds.get(kind) else {
             return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };
-        let label = ready.labels.get(&label(request.verb(), url.path())).copied().unwrap_or(ready.label);
+        let label = ready.labels.get(&label_of(request.verb(), &url)).copied().unwrap_or(ready.label);
         let path = path[origin.base_path.len()..].to_owned();
         let way =
             Arc::new(Way { kind, method: request.verb().to_owned(), target: target as u16, path, label });

@@ -4,13 +4,14 @@
 //! made-up answer does not please them, are known as far as they came.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use url::Url;
 
-use crate::label::label;
+use crate::label::label_of;
 use crate::metrics::Metrics;
+use crate::requests::is_grpc;
 use crate::script::Script;
 use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
@@ -39,6 +40,10 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
+    /// Files of message types of gRPC that it loads.
+    pub protos: Vec<String>,
+    /// Files of descriptor sets that it loads.
+    pub descriptors: Vec<String>,
     /// The first that it asks for which is no URL.
     pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
@@ -82,6 +87,7 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
     if has("teardown") {
         rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
+    rehearsal.sent.take_types(script);
     rehearsal.sent
 }
 
@@ -148,6 +154,17 @@ fn is_blocked(script: &Script, url: &str) -> bool {
 }
 
 impl Sent {
+    /// Takes the files of message types that the script has loaded.
+    fn take_types(&mut self, script: &Script) {
+        let loaded = script.grpc_files.lock().unwrap_or_else(PoisonError::into_inner);
+        for (file, is_descriptors) in loaded.iter() {
+            let known = if *is_descriptors { &mut self.descriptors } else { &mut self.protos };
+            if !known.contains(file) {
+                known.push(file.clone());
+            }
+        }
+    }
+
     /// Notes where a request goes.
     fn note(&mut self, script: &Script, request: &Request, labels: &mut Vec<String>) {
         if is_blocked(script, &request.url) {
@@ -158,18 +175,22 @@ impl Sent {
             return;
         };
         // a host that is a part of an answer is not known
-        if !matches!(url.scheme(), "http" | "https") {
+        if !matches!(url.scheme(), "http" | "https" | "grpc" | "grpcs") {
             self.nowhere.get_or_insert_with(|| request.url.clone());
             return;
         }
         if url.host_str() == Some(MADE_UP_HOST) {
             return;
         }
-        let origin = url.origin().ascii_serialization();
+        let origin = match (is_grpc(url.as_str()), url.host_str(), url.port()) {
+            (true, Some(host), Some(port)) => format!("{}://{host}:{port}", url.scheme()),
+            (true, Some(host), None) => format!("{}://{host}", url.scheme()),
+            _ => url.origin().ascii_serialization(),
+        };
         if !self.origins.contains(&origin) && self.origins.len() < ORIGINS_MAX {
             self.origins.push(origin);
         }
-        let label = request.name.clone().unwrap_or_else(|| label(request.verb(), url.path()));
+        let label = request.name.clone().unwrap_or_else(|| label_of(request.verb(), &url));
         if !labels.contains(&label) && labels.len() < LABELS_MAX {
             labels.push(label);
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rquickjs::function::Func;
 use rquickjs::{Array, Class, Coerced, Ctx, Object, Result, Value};
 use tidemark_drive::MOST_BRANCHES;
+use tidemark_record::GrpcCode;
 
 use crate::bytes;
 use crate::host::{Host, SLEEP_MAX, host};
@@ -76,6 +77,11 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 pub(crate) fn headers(head: &str) -> Vec<(String, String)> {
     let pairs = head.lines().filter_map(|line| line.split_once(": "));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Whether a URL is a method of gRPC.
+pub(crate) fn is_grpc(url: &str) -> bool {
+    url.starts_with("grpc://") || url.starts_with("grpcs://")
 }
 
 /// A URL that begins with a slash, as one of the system.
@@ -244,6 +250,17 @@ fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {
     ];
     let own = if made.is_judged { &own[..] } else { &own[..4] };
     let received_bytes = answer.head.len() + answer.body.len();
+    if is_grpc(&made.url) {
+        let values = [
+            (metrics::GRPC_REQ_DURATION, Kind::Trend, answer.duration_ms),
+            (metrics::DATA_RECEIVED, Kind::Counter, received_bytes as f64),
+            (metrics::DATA_SENT, Kind::Counter, made.sent_bytes as f64),
+        ];
+        let status = GrpcCode::of_status(answer.status).unwrap_or_default() as u32;
+        let mut number = [0; 8];
+        let own = [own[0], own[1], own[2], ("status", bytes::decimal(status, &mut number))];
+        return host.add(&values, &made.group, &made.tags, &own);
+    }
     let values = [
         (metrics::HTTP_REQS, Kind::Counter, 1.0),
         (metrics::HTTP_REQ_DURATION, Kind::Trend, answer.duration_ms),

@@ -7,6 +7,7 @@ use tidemark_scenario::units::Time;
 
 use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
+use crate::requests::is_grpc;
 use crate::script::Told;
 
 /// The scenario of a script that lies beside it under this name.
@@ -34,9 +35,16 @@ pub(crate) fn scenario(
     let common = &told.common;
     // how an origin is reached; any of several may be another's
     let tls = |origin: &str| {
-        let is_insecure = common.insecure && origin.starts_with("https:");
+        let is_insecure = common.insecure && (origin.starts_with("https:") || origin.starts_with("grpcs:"));
         if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
     };
+    // reflection tells the types where the script loads none
+    let protos = |origin: &str| -> Vec<Value> {
+        let all = sent.protos.iter().filter(|_| is_grpc(origin));
+        all.map(|file| Value::from(verbatim(file))).collect()
+    };
+    let descriptors =
+        |origin: &str| sent.descriptors.first().filter(|_| is_grpc(origin) && sent.protos.is_empty());
     let mut targets = Map::default();
     for (at, origin) in others.iter().enumerate() {
         let mut target = Map::from([("url", verbatim(origin))]);
@@ -45,6 +53,12 @@ pub(crate) fn scenario(
         }
         if !tls(origin).is_empty() {
             target.insert("tls", tls(origin));
+        }
+        if !protos(origin).is_empty() {
+            target.insert("protos", protos(origin));
+        }
+        if let Some(file) = descriptors(origin) {
+            target.insert("descriptors", verbatim(file));
         }
         targets.insert(format!("other{}", at + 1), target);
     }
@@ -106,6 +120,8 @@ pub(crate) fn scenario(
             url: Some(verbatim(system).into()),
             connect_to: common.address(system).map(|address| verbatim(&address).into()),
             tls: tls(system),
+            protos: protos(system),
+            descriptors: descriptors(system).map(|file| verbatim(file).into()),
             ..System::default()
         }),
         targets,

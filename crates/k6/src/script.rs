@@ -86,6 +86,8 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
+    /// Files of message types of gRPC that it loads, and whether each is a descriptor set.
+    pub grpc_files: Mutex<Vec<(String, bool)>>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
     /// Whether nothing is sent and nothing printed.
@@ -135,6 +137,7 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            grpc_files: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
         }

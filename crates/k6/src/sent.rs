@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidemark_drive::{AnswerCheck, AnswerView};
-use tidemark_record::{Outcome, RequestParts};
+use tidemark_record::{GrpcCode, Outcome, RequestParts};
 
 use crate::vu::{Answer, Parts, Request};
 
@@ -25,14 +25,24 @@ impl Sent {
     /// The answer, as the user takes it.
     pub fn answer(&self, view: &AnswerView<'_>) -> Answer {
         let mut head = String::new();
+        let mut behind = String::new();
         let mut sets_cookies = false;
+        let is_of_grpc = GrpcCode::of_status(view.status()).is_some();
         view.each_header(&mut |name, value| {
             sets_cookies |= name.eq_ignore_ascii_case(b"set-cookie");
-            head.push_str(&String::from_utf8_lossy(name));
-            head.push_str(": ");
-            head.push_str(&String::from_utf8_lossy(value));
-            head.push('\n');
+            let is_behind =
+                is_of_grpc && std::str::from_utf8(name).is_ok_and(|name| view.trailer(name).is_some());
+            let lines = if is_behind { &mut behind } else { &mut head };
+            lines.push_str(&String::from_utf8_lossy(name));
+            lines.push_str(": ");
+            lines.push_str(&String::from_utf8_lossy(value));
+            lines.push('\n');
         });
+        if is_of_grpc {
+            // as an empty line ends a head
+            head.push('\n');
+            head.push_str(&behind);
+        }
         Answer {
             status: view.status(),
             head,

@@ -285,8 +285,13 @@ fn start_shipped(
             "the system `{name}` printed `{line}` instead of the address that it listens on"
         ))
     })?;
-    let target = target(url, system)?;
+    let url = match url.strip_prefix("http://").filter(|_| system.is_grpc) {
+        Some(place) => format!("grpc://{place}"),
+        None => url.to_owned(),
+    };
+    let mut target = target(&url, system)?;
     served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request, &mut |_| ())?;
+    meet_grpc(&mut target, &url, system)?;
     let mut served = Served::new(child, spec, &target, &system.ready, system.ready_within);
     if let Some(data) = &data {
         served = served.with_data(&data.0);
@@ -303,6 +308,15 @@ fn start_shipped(
         command,
         durability: Some(durability),
     })
+}
+
+/// Asks a system that was started for what a client of gRPC has to know, where it is one.
+fn meet_grpc(target: &mut Target, url: &str, system: &System) -> Result<(), LabError> {
+    if !system.is_grpc {
+        return Ok(());
+    }
+    let met = knock(target, &Others::new(), system.http, URL_PATIENCE).and_then(|greeted| greeted);
+    met.map_err(|error| LabError::Start(format!("no connection by gRPC with {url}: {error}")))
 }
 
 fn start_command(
@@ -337,10 +351,7 @@ fn start_command(
         ready => ready.clone(),
     };
     served::wait_ready(&mut child, &target, &ready, &deadline, stop_request, &mut |_| ())?;
-    if system.is_grpc {
-        let met = knock(&mut target, &Others::new(), system.http, URL_PATIENCE).and_then(|greeted| greeted);
-        met.map_err(|error| LabError::Start(format!("no connection by gRPC with {url}: {error}")))?;
-    }
+    meet_grpc(&mut target, &url, system)?;
     let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),

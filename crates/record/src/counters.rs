@@ -66,6 +66,9 @@ counters! {
     /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
     UploadsCut = "uploads_cut",
         note "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run";
+    /// Streams of gRPC that were still open when their session ended.
+    StreamsLeft = "streams_left",
+        note "streams of gRPC were still open when their session ended: their status is not known; over the whole run";
     /// Answers that came and that nobody had asked for, over the whole run; their connections were closed.
     Unsolicited = "unasked",
         note "answers came that nobody had asked for; their connections were closed; over the whole run";

@@ -444,6 +444,19 @@ fn settings_from_outside_are_checked() {
 }
 
 #[test]
+fn a_stream_that_no_step_closes_is_a_warning() {
+    let told = |steps: &str| {
+        let text = format!(
+            "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n"
+        );
+        tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
+    };
+    let open = "      - grpc open: t.S/Both\n      - grpc send: {}\n";
+    assert!(told(open).contains("t.yaml:5:9: warning: no grpc close follows"), "{}", told(open));
+    assert_eq!(told(&format!("{open}      - grpc close: OK\n")), "");
+}
+
+#[test]
 fn warnings_do_not_keep_a_scenario_from_running() {
     let text = GOOD
         .replace("settings:\n", "settings:\n  spare: 1\n")

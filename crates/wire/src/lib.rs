@@ -9,6 +9,7 @@
 //! - [`json`]: values found in JSON text by path, without building a tree.
 //! - [`memcached`]: replies of memcached decoded.
 //! - [`postgres`]: statements sent to PostgreSQL, replies decoded.
+//! - [`protobuf`]: messages of Protocol Buffers written and read without their types.
 //! - [`resp`]: commands of Redis written, replies decoded.
 //! - [`rpc`]: remote calls and their answers, many in one message of a WebSocket.
 //! - [`websocket`]: messages decoded and frames written, as client and as server; the handshake.
@@ -43,6 +44,7 @@ pub mod http1;
 pub mod json;
 pub mod memcached;
 pub mod postgres;
+pub mod protobuf;
 mod reply;
 pub mod resp;
 pub mod rpc;

@@ -30,5 +30,5 @@ pub(crate) fn publish(
     let workers = counts.workers.len();
     let mut starting = Starting { name, version, workers, counts, collectors };
     endpoints.iter_mut().try_for_each(|endpoint| endpoint.start(&mut starting))?;
-    Ok(Published { router, endpoints, trouble })
+    Ok(Published { router, endpoints, trouble, http2: None })
 }

@@ -20,7 +20,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::endpoint::{Endpoint, EndpointRequest, FastPath, RouteId};
+use crate::endpoint::{Endpoint, EndpointRequest, FastPath, RouteId, Upgrade};
 use crate::metrics::{Bound, Counts, NO_ROUTE};
 use crate::process::Process;
 use crate::shared::{Shared, State};
@@ -42,6 +42,8 @@ const BEFORE_STOP_MAX: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// What serves a connection of HTTP/2.
+pub(crate) type BeginHttp2 = Box<dyn Fn() -> Box<dyn Upgrade> + Send + Sync>;
 type AtStop = Box<dyn FnOnce() + Send>;
 type OnceServing = Box<dyn FnOnce(SocketAddr) -> Background + Send>;
 /// Why a system could not start: whatever its store or the operating system said.
@@ -51,6 +53,7 @@ pub type StartError = Box<dyn std::error::Error + Send + Sync>;
 pub struct System {
     router: Router,
     endpoints: Vec<Box<dyn Endpoint>>,
+    http2: Option<BeginHttp2>,
     background: Vec<Background>,
     once_serving: Vec<OnceServing>,
     collectors: Vec<Box<dyn Collector>>,
@@ -73,6 +76,7 @@ impl System {
         System {
             router,
             endpoints: Vec::new(),
+            http2: None,
             background: Vec::new(),
             once_serving: Vec::new(),
             collectors: Vec::new(),
@@ -92,6 +96,12 @@ impl System {
     /// One more endpoint, which is asked before the router, behind those that are there already.
     pub fn endpoint(mut self, endpoint: impl Endpoint) -> Self {
         self.endpoints.push(Box::new(endpoint));
+        self
+    }
+
+    /// Has connections that begin as HTTP/2 does (by prior knowledge) served by what `begin` gives, in place of HTTP/1.1.
+    pub fn http2(mut self, begin: impl Fn() -> Box<dyn Upgrade> + Send + Sync + 'static) -> Self {
+        self.http2 = Some(Box::new(begin));
         self
     }
 
@@ -446,10 +456,20 @@ fn ready(
     system: System,
     local: SocketAddr,
 ) -> Result<(Vec<Background>, Vec<AtStop>), ServiceError> {
-    let System { router, endpoints, background, once_serving, mut collectors, before_stop, at_stop, .. } =
-        system;
+    let System {
+        router,
+        endpoints,
+        http2,
+        background,
+        once_serving,
+        mut collectors,
+        before_stop,
+        at_stop,
+        ..
+    } = system;
     let (refuse, trouble) = (system.refuse, system.trouble);
-    let published = publish::publish(shared, router, endpoints, refuse, trouble, &mut collectors)?;
+    let mut published = publish::publish(shared, router, endpoints, refuse, trouble, &mut collectors)?;
+    published.http2 = http2;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
     drop(registry);

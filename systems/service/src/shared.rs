@@ -13,7 +13,7 @@ use tower::{Layer, Service};
 use crate::Limits;
 use crate::endpoint::Endpoint;
 use crate::metrics::Counts;
-use crate::server::Trouble;
+use crate::server::{BeginHttp2, Trouble};
 
 /// Where the server is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) struct Published {
     /// Asked before the router, in this order.
     pub(crate) endpoints: Vec<Box<dyn Endpoint>>,
     pub(crate) trouble: Trouble,
+    /// What serves connections of HTTP/2, where the system has that.
+    pub(crate) http2: Option<BeginHttp2>,
 }
 
 /// Shared by the accepting thread, the workers and the starting system.

@@ -24,6 +24,11 @@ use crate::stop::Stopping;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// The beginning of HTTP/2's preface.
+const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
+/// Pause before a preface that came in part is looked at again.
+const REST_OF_PREFACE: Duration = Duration::from_millis(1);
+
 thread_local! {
     static INDEX: Cell<usize> = const { Cell::new(0) };
 }
@@ -89,6 +94,12 @@ async fn serve(
     // Polled once: that enters the task among those which the stop wakes. The flag says whether it has come.
     let mut stop = pin!(stopping.notified());
     poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_ready())).await;
+    let published = shared.published.get();
+    if let Some(begin) = published.and_then(|published| published.http2.as_ref())
+        && Box::pin(is_http2(&stream, shared.limits.head_timeout, stopping)).await
+    {
+        return Box::pin(upgraded(&shared, index, (stream, Bytes::new()), begin(), stopping)).await;
+    }
     match connection::serve(shared.clone(), index, protocol, stopping, stream).await {
         None | Some((_, End::Closed)) => {}
         // Boxed, so that a connection which comes to neither has no room for them.
@@ -96,6 +107,30 @@ async fn serve(
         Some((stream, End::Upgrade(upgrade, input))) => {
             Box::pin(upgraded(&shared, index, (stream, input), upgrade, stopping)).await;
         }
+    }
+}
+
+/// Whether a connection begins as one of HTTP/2: no method of HTTP/1.1 begins so. Not if nothing comes.
+async fn is_http2(stream: &TcpStream, at_most: Duration, stopping: &Stopping) -> bool {
+    let mut stop = pin!(stopping.notified());
+    stop.as_mut().enable();
+    if stopping.is_stopping() {
+        return false;
+    }
+    let looking = async {
+        let mut begin = [0; HTTP2_BEGINS.len()];
+        loop {
+            match stream.peek(&mut begin).await {
+                Ok(got) if got == begin.len() => return begin == *HTTP2_BEGINS,
+                Ok(got) if got > 0 && HTTP2_BEGINS.starts_with(&begin[..got]) => {}
+                Ok(_) | Err(_) => return false,
+            }
+            tokio::time::sleep(REST_OF_PREFACE).await;
+        }
+    };
+    tokio::select! {
+        found = tokio::time::timeout(at_most, looking) => found.unwrap_or(false),
+        () = stop => false,
     }
 }
 

@@ -1,5 +1,5 @@
 //! The trade service: takes trades and counts them. It does next to nothing, so that what is measured is how it is
-//! called: over REST, or with many calls in a frame of a WebSocket.
+//! called: over REST, by gRPC, or with many calls in a frame of a WebSocket.
 //!
 //! ```
 //! use tidemark_service::{Options, ReferenceSystem, Stop};
@@ -31,8 +31,12 @@
 //!
 //! - `PUT /trade` with `{"name":"ibm","amount":1}`: `true`; 400 with the reason for what is no trade.
 //! - `GET /count`: how many trades there were since it started. They are counted and not kept.
+//! - the same by gRPC, over HTTP/2 on the same port (by prior knowledge): `trade.Trades/Take`, `TakeEach` (a stream both
+//!   ways) and `Count`, with `grpc.health.v1` and reflection.
 //! - the same as calls `trade.trade` and `trade.count` over a WebSocket at `/rpc`; `/openapi.json` describes both.
 
+mod description;
+mod grpc;
 mod serve;
 mod trades;
 

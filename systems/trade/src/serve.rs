@@ -7,6 +7,7 @@ use tidemark_service::{
     Options, ReferenceSystem, Setting, SettingError, Settings, StartError, System, encode::counter,
 };
 
+use crate::grpc::{Connection, Grpc};
 use crate::trades::{Counting, TradesService};
 
 /// The trade service as its settings have it.
@@ -17,7 +18,8 @@ pub struct TradeSystem {
 
 impl ReferenceSystem for TradeSystem {
     const NAME: &'static str = "trade";
-    const DESCRIPTION: &'static str = "takes trades and counts them, over REST and over calls on a WebSocket";
+    const DESCRIPTION: &'static str =
+        "takes trades and counts them, over REST, gRPC and calls on a WebSocket";
     const KEEPS_DATA: bool = false;
     const SETTINGS: &'static [Setting] = &[Setting {
         name: "body_bytes_max",
@@ -36,7 +38,9 @@ impl ReferenceSystem for TradeSystem {
 
     fn start(self, _: &Options) -> Result<System, StartError> {
         let counting = Arc::new(Counting::new());
-        let system = System::default().endpoint(Calls::new().service(TradesService(counting.clone())));
+        let calls = Calls::new().service(TradesService(counting.clone()));
+        let grpc = Arc::new(Grpc { counting: counting.clone(), message_bytes_max: self.body_bytes_max });
+        let system = System::default().endpoint(calls).http2(move || Box::new(Connection(grpc.clone())));
         Ok(system.counters(move |encoder| counter(encoder, "trade_trades", "Trades taken", counting.sum())))
     }
 }

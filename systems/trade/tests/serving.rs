@@ -1,4 +1,4 @@
-//! The trade service by real connections: both ways to call it count the same trades.
+//! The trade service by real connections: all ways to call it count the same trades.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use tidemark_rpc::{Client, ClientOptions, Form, RestClient};
 use tidemark_service::{Options, ReferenceSystem, Served, ServiceError, Stop};
 use tidemark_trade::{Trade, TradeSystem, TradesClient};
+use tidemark_wire::grpc::{Messages, write_message};
 
 struct Running {
     addr: SocketAddr,
@@ -76,6 +77,72 @@ fn trades_are_counted_however_they_come() {
     ] {
         assert!(metrics.lines().any(|one| one == line), "no {line} in\n{metrics}");
     }
+    running.end();
+}
+
+/// Calls a method by gRPC with these messages, each with its length in front: the messages of the answer and its status.
+async fn call(addr: SocketAddr, path: &str, messages: &[u8]) -> (Vec<Vec<u8>>, String) {
+    let stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    let (client, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let request =
+        http::Request::post(format!("http://{addr}{path}")).header("content-type", "application/grpc");
+    let mut client = client.ready().await.unwrap();
+    let (answer, mut sending) = client.send_request(request.body(()).unwrap(), false).unwrap();
+    sending.send_data(bytes::Bytes::copy_from_slice(messages), true).unwrap();
+    let answer = answer.await.unwrap();
+    let mut trailers = answer.headers().clone();
+    let mut body = answer.into_body();
+    let mut come = Messages::new(1 << 20);
+    while let Some(piece) = body.data().await {
+        come.push(&piece.unwrap());
+    }
+    trailers.extend(body.trailers().await.unwrap_or_default().unwrap_or_default());
+    let mut messages = Vec::new();
+    while let Some(message) = come.next().unwrap() {
+        messages.push(message.bytes.to_vec());
+    }
+    (messages, trailers["grpc-status"].to_str().unwrap().to_owned())
+}
+
+#[test]
+fn calls_of_grpc_are_answered_on_the_same_port() {
+    const TRADE: &[u8] = b"\x0a\x03ibm\x10\x01";
+    let running = Running::start();
+    let framed = |messages: &[&[u8]]| {
+        let mut all = Vec::new();
+        messages.iter().for_each(|message| write_message(message, &mut all));
+        all
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let ask =
+            |path: &'static str, messages: Vec<u8>| async move { call(running.addr, path, &messages).await };
+        let (taken, counted) = (vec![8, 1], |trades| vec![8, trades]);
+        let told = ask("/trade.Trades/Take", framed(&[TRADE])).await;
+        assert_eq!(told, (vec![taken.clone()], "0".to_owned()));
+        let told = ask("/trade.Trades/TakeEach", framed(&[TRADE, TRADE, b""])).await;
+        assert_eq!(told, (vec![taken; 3], "0".to_owned()));
+        assert_eq!(ask("/trade.Trades/Count", framed(&[b""])).await, (vec![counted(4)], "0".to_owned()));
+        let serving = (vec![vec![8, 1]], "0".to_owned());
+        assert_eq!(ask("/grpc.health.v1.Health/Check", framed(&[b"\x0a\x0ctrade.Trades"])).await, serving);
+        for (path, messages, status) in [
+            ("/trade.Trades/Take", framed(&[b"\x0a\x09ibm"]), "3"),
+            ("/trade.Trades/Take", framed(&[b"\x08\x01"]), "3"),
+            ("/trade.Trades/Take", framed(&[b"\x0a\x02\xff\xff"]), "3"),
+            ("/trade.Trades/Take", framed(&[]), "3"),
+            ("/trade.Trades/Take", framed(&[TRADE])[..6].to_vec(), "3"),
+            ("/trade.Trades/Take", vec![9, 0, 0, 0, 0], "3"),
+            ("/trade.Trades/Take", vec![0, 0xff, 0xff, 0xff, 0xff], "8"),
+            ("/trade.Trades/Sell", framed(&[TRADE]), "12"),
+            ("/grpc.health.v1.Health/Check", framed(&[b"\x0a\x01x"]), "5"),
+        ] {
+            let (answers, told) = ask(path, messages.clone()).await;
+            assert_eq!((answers.len(), told.as_str()), (0, status), "{path} {messages:?}");
+        }
+    });
+    drop(runtime);
+    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n4"));
     running.end();
 }
 

@@ -66,8 +66,7 @@ impl Thread<'_> {
     fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
         if self.flow.binds {
             self.lose(s, connection as usize, now_ns);
-            let conversations = self.transport.conversations_mut();
-            if conversations.is_some_and(|conversations| !conversations.leave(connection as usize)) {
+            if !self.transport.leave(connection as usize) {
                 self.close(connection as usize);
             }
         }

@@ -31,7 +31,6 @@ use crate::observation::step_log::{LoggedStep, StepLogger};
 use crate::observation::trace::Tracer;
 use crate::observation::witness::Witness;
 use crate::protocols::targets::Place;
-use crate::protocols::transport::Transport;
 
 use crate::session::Weights;
 use crate::session::arrivals::{Schedule, phase_ends, share, span};
@@ -309,7 +308,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
             let mut transport = transport(io, &plan, &places, &mut random);
             let witness = Witness::of(None, tracer);
             if witness.is_some() {
-                keep_written(&mut *transport);
+                transport.keep_written();
             }
             let thread = Thread {
                 clock,
@@ -414,7 +413,7 @@ fn one_session(
     let witness = Witness::of(logger, tracer);
     let mut thread = Thread { witness, ..once(plan, kind, shared, options, &places, number, io)? };
     if thread.witness.is_some() {
-        keep_written(&mut *thread.transport);
+        thread.transport.keep_written();
     }
     begun(Stopper { control: thread.control.clone(), wakers });
     let end_ns = thread.schedule.end_ns();
@@ -489,13 +488,6 @@ fn once<'a>(
         spin: false,
         timestamps: Timestamps::Read,
     })
-}
-
-/// From now on a thread's witness sees what is sent.
-fn keep_written(transport: &mut dyn Transport) {
-    if let Some(copies) = transport.copies() {
-        copies.keep_written();
-    }
 }
 
 /// What becomes of the numbers of each metric of the scenario's own.

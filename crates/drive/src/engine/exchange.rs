@@ -270,17 +270,17 @@ impl Thread<'_> {
     /// the connection, which is done.
     fn passes_over(&mut self, s: usize, request: u16) -> bool {
         let session = &mut self.flow.sessions[s];
-        let Some(conversations) = self.transport.conversations() else { return false };
-        let refusal = || conversations.refusal(session.connection, request.into());
+        let transport = &*self.transport;
+        let refusal = || transport.refusal(session.connection, request.into());
         if session.has_lost && refusal().is_some_and(|refusal| refusal.ends_session) {
             session.finish();
             return true;
         }
-        if conversations.is_needless(session.connection, request.into()) {
+        if transport.is_needless(session.connection, request.into()) {
             return true;
         }
         let left = session.connection.map(|c| c as usize);
-        let left = left.filter(|c| conversations.leaves(*c, request.into()));
+        let left = left.filter(|c| transport.leaves(*c, request.into()));
         if let Some(c) = left {
             self.close(c);
         }
@@ -312,8 +312,7 @@ impl Thread<'_> {
         }
         if self.flow.binds
             && session.of_program().is_none()
-            && let Some(conversations) = self.transport.conversations()
-            && let Some(refusal) = conversations.refusal(session.connection, session.sends.into())
+            && let Some(refusal) = self.transport.refusal(session.connection, session.sends.into())
         {
             if refusal.ends_session {
                 self.flow.sessions[s].finish();
@@ -441,7 +440,7 @@ impl Thread<'_> {
         if let Some(witness) = &mut self.witness {
             let variables =
                 Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
-            let written = self.transport.copies().map_or(&[][..], |copies| copies.written(c));
+            let written = self.transport.written(c);
             witness.sent(s, session.request, written, variables);
         }
         let connection = self.pools.get(c);
@@ -707,7 +706,7 @@ impl Thread<'_> {
     /// That no answer came to what was sent, and what did.
     fn timed_out(&self, s: usize) -> Failure {
         let connection = self.flow.sessions[s].connection;
-        let instead = connection.and_then(|c| self.transport.conversations()?.instead(c as usize));
+        let instead = connection.and_then(|c| self.transport.instead(c as usize));
         instead.map_or(Failure::Timeout, |came| Failure::Other(Outcome::Timeout, came.into()))
     }
 

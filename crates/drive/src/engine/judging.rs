@@ -78,8 +78,7 @@ impl Thread<'_> {
             };
             match judged {
                 Err(Flaw::Check(_) | Flaw::Status) => {
-                    let conversations = self.transport.conversations_mut();
-                    if !conversations.is_some_and(|conversations| conversations.decline(c)) {
+                    if !self.transport.decline(c) {
                         return None;
                     }
                 }
@@ -115,13 +114,12 @@ impl Thread<'_> {
 
     /// Whether a connection is bound to the session that holds it.
     pub fn is_bound(&self, c: usize) -> bool {
-        let conversations = || self.transport.conversations();
-        self.flow.binds && conversations().is_some_and(|conversations| conversations.is_bound(c))
+        self.flow.binds && self.transport.is_bound(c)
     }
 
     /// What was offered is the answer: whether the connection can carry another request.
     pub fn accept(&mut self, c: usize) -> bool {
-        self.transport.conversations_mut().is_none_or(|conversations| conversations.accept(c))
+        self.transport.accept(c)
     }
 
     /// A body that was decoded counts, whatever becomes of its answer. How long that took, nanoseconds.
@@ -363,8 +361,7 @@ impl Thread<'_> {
     /// What a session's connection was bound to broke off while no request was under way. It is a failure of what began
     /// it, at this time, as a request by itself.
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
-        let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
-        let Some((request, failure)) = lost else { return };
+        let Some((request, failure)) = self.transport.lost(c) else { return };
         self.count_loss(s, request, &failure, now_ns);
         self.flow.sessions[s].has_lost = true;
         self.close(c);
@@ -410,9 +407,7 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         if request.is_of_binding {
-            let conversations = self.transport.conversations();
-            let is_bound = |c| conversations.is_some_and(|conversations| conversations.is_bound(c as usize));
-            let is_bound = session.connection.is_some_and(is_bound);
+            let is_bound = session.connection.is_some_and(|c| self.transport.is_bound(c as usize));
             session.has_lost = outcome != Outcome::Ok && !is_bound;
         }
         let times =

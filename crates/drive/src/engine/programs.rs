@@ -35,15 +35,16 @@ pub(crate) fn check<'k>(
 ) -> Result<(), DriveError> {
     let mut kinds = kinds.into_iter();
     let Some(kind) = kinds.find(|kind| has_program(kind)) else { return Ok(()) };
-    let is_http = |target: &Target| matches!(target.protocol, Protocol::Http1 | Protocol::Http2(_));
+    let is_spoken =
+        |target: &Target| matches!(target.protocol, Protocol::Http1 | Protocol::Http2(_) | Protocol::Grpc(_));
     let why = if programs.is_none() {
         "there is no program"
     } else if plan.labels.is_empty() {
         "the plan has no label for its requests"
     } else if plan.requests.len() + plan.labels.len() > usize::from(u16::MAX) {
         "the plan has too many requests and labels"
-    } else if plan.has_websockets() || plan.has_event_streams() || !targets.iter().all(is_http) {
-        "programs speak HTTP, without steps over WebSockets or event streams beside them"
+    } else if plan.has_websockets() || plan.has_event_streams() || !targets.iter().all(is_spoken) {
+        "programs speak HTTP and gRPC, without steps over WebSockets or event streams beside them"
     } else if plan.limits.pipeline > 1 && programs.is_some_and(Programs::open_websockets) {
         "a WebSocket has a connection of its own, and requests are pipelined; leave `pipeline` out"
     } else {

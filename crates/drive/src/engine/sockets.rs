@@ -17,10 +17,10 @@ impl Thread<'_> {
 
     /// Something came over a program's WebSocket: the program hears it, and who waits for that goes on.
     pub fn hear(&mut self, b: usize, c: usize, now_ns: u64) {
-        let conversations = self.transport.conversations();
-        let news = conversations.and_then(|conversations| conversations.news(c));
-        let (Some(news), Some(program)) = (news, &mut self.program) else { return self.close(c) };
-        let broke = conversations.and_then(|conversations| conversations.breaks(c));
+        let (Some(news), Some(program)) = (self.transport.news(c), &mut self.program) else {
+            return self.close(c);
+        };
+        let broke = self.transport.breaks(c);
         let is_last = news.is_last();
         if let Heard::Text(_) | Heard::Binary(_) = news {
             self.recorder.count(Counter::MessagesHeard, 1);
@@ -33,11 +33,8 @@ impl Thread<'_> {
             self.break_off(b, Failure::Other(Outcome::Protocol, words.into()), now_ns);
         }
         self.flow.sessions[b].due_ns = now_ns;
-        if !is_taken
-            && !is_last
-            && let Some(conversations) = self.transport.conversations_mut()
-        {
-            conversations.leave(c);
+        if !is_taken && !is_last {
+            self.transport.leave(c);
         }
         if is_last || !is_taken {
             self.end_websocket(b, c, now_ns);
@@ -61,8 +58,7 @@ impl Thread<'_> {
         let b = branch as usize;
         let is_own = b < self.flow.sessions.len() && self.flow.owner(b) == self.flow.owner(s);
         let Some(c) = (if is_own { self.held_websocket(b) } else { None }) else { return };
-        let Some(conversations) = self.transport.conversations_mut() else { return };
-        let is_over = match conversations.say(c, said) {
+        let is_over = match self.transport.say(c, said) {
             Ok(spoken) => {
                 if spoken == Spoken::Said && matches!(said, Said::Text(_) | Said::Binary(_)) {
                     self.recorder.count(Counter::MessagesSaid, 1);
@@ -103,9 +99,7 @@ impl Thread<'_> {
         }
         for s in 0..self.flow.sessions.len() {
             let Some(c) = self.held_websocket(s) else { continue };
-            if let Some(conversations) = self.transport.conversations_mut() {
-                conversations.leave(c);
-            }
+            self.transport.leave(c);
             self.close(c);
         }
         // what cannot be sent any more is not waited for

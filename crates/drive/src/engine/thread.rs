@@ -291,7 +291,7 @@ impl Thread<'_> {
     /// What is counted over the whole drive.
     fn count(&self, end: &mut ThreadEnd) {
         let (waited, dropped) = self.schedule.limited();
-        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } =
+        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, left_open, events, redirects } =
             self.transport.counts();
         let cookies = self.flow.cookies;
         let trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
@@ -300,6 +300,7 @@ impl Thread<'_> {
             (Counter::ValuesNotKept, self.flow.scratch.held.refused),
             (Counter::SentAgain, self.flow.sent_again),
             (Counter::UploadsCut, uploads_cut),
+            (Counter::StreamsLeft, left_open),
             (Counter::Unsolicited, unsolicited),
             (Counter::SessionsWaited, waited),
             (Counter::SessionsDropped, dropped),
@@ -402,7 +403,7 @@ impl Thread<'_> {
         let now_ns = self.clock.now_ns();
         self.depart(now_ns);
         if self.flow.binds {
-            let heard = self.transport.conversations().map_or(0, |conversations| conversations.heard());
+            let heard = self.transport.heard();
             if std::mem::replace(&mut self.flow.heard, heard) != heard {
                 self.cut(now_ns);
                 self.recorder.heard(now_ns);

@@ -454,18 +454,6 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
             ..Counts::default()
         }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static, C: Codec> Readings for ByteTransport<I, C> {
@@ -495,10 +483,6 @@ impl<I: Io + 'static, C: Codec> Readings for ByteTransport<I, C> {
 }
 
 impl<I: Io + 'static, C: Codec> Conversations for ByteTransport<I, C> {
-    fn is_bound(&self, _: usize) -> bool {
-        false
-    }
-
     fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
         match self.lacks(c, request)? {
             Lost::Refused(words) => {

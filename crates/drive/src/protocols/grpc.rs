@@ -30,6 +30,9 @@ pub use questions::check_health;
 use reply::Reply;
 use request::{Prepared, Room};
 
+/// Bytes of messages that no step has taken, beyond which no more are read between steps.
+const WAITING_BYTES: usize = 1 << 20;
+
 /// What is known of a server that speaks gRPC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grpc {
@@ -110,6 +113,10 @@ struct Call {
     next: Awaiting,
     /// Of an open one: the request that opened it.
     opened_by: Option<usize>,
+    /// Why nothing more comes of it, where that is no status and no step has heard it.
+    broken: Option<Failure>,
+    /// Whether a step has heard that it is over.
+    is_told: bool,
 }
 
 impl Call {
@@ -122,9 +129,15 @@ impl Call {
 /// Calls over a back end's connections.
 struct Calls<I> {
     http: Streams<I>,
+    /// What calls of programs are made with.
+    types: Option<Types>,
+    authority: String,
+    is_secured: bool,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
     calls: Vec<Call>,
+    /// Streams that were still open when their session was over.
+    left_open: u64,
     /// Streams that are opened while the server takes no more of them yet.
     opening: Vec<u32>,
     /// What is to be told.
@@ -142,10 +155,16 @@ impl<I: Io + 'static> Calls<I> {
             awaiting: Awaiting::Nothing,
             next: Awaiting::Nothing,
             opened_by: None,
+            broken: None,
+            is_told: false,
         };
         Calls {
             requests: Prepared::all(types, setup),
+            types: types.cloned(),
+            authority: setup.origin.authority.to_owned(),
+            is_secured: setup.origin.is_secured,
             calls: (0..setup.sockets * setup.depth).map(call).collect(),
+            left_open: 0,
             opening: Vec::new(),
             notices: VecDeque::new(),
             room: Room::default(),
@@ -187,6 +206,21 @@ impl<I: Io + 'static> Calls<I> {
             }
             other => Some(other),
         }
+    }
+
+    /// Takes what came on an open stream while no step waited for it: messages for later steps, and how it ended.
+    fn look(&mut self, s: usize) {
+        let call = &self.calls[s];
+        let is_over = call.reply.has_status() || call.broken.is_some();
+        if call.opened_by.is_none() || is_over || call.reply.waiting_bytes() > WAITING_BYTES {
+            return;
+        }
+        let Some(event) = self.http.look_aside(s) else { return };
+        self.calls[s].broken = match self.on_event(s, event) {
+            Some(Event::Failed(error) | Event::Unsent(error)) => Some(Failure::Broken(error)),
+            Some(Event::Wrong(failure)) => Some(failure),
+            _ => None,
+        };
     }
 
     fn status(&self, s: usize) -> u16 {
@@ -244,8 +278,8 @@ impl<I: Io + 'static> Calls<I> {
                     Err(failure) => Some(Event::Wrong(failure)),
                 }
             }
-            // the server ended it, and no step waits to hear that
-            Awaiting::Nothing if call.opened_by.is_some() && !call.reply.is_ok() => Some(Event::Lost),
+            // the next step is told, or the end of the session
+            Awaiting::Nothing if call.opened_by.is_some() => None,
             Awaiting::Begun | Awaiting::Nothing => Some(Event::Ended { within: false }),
         }
     }

@@ -24,7 +24,7 @@ mod transport;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -38,7 +38,7 @@ use crate::protocols::transport::{Client, Event, Sent, Setup, Transport};
 use crate::session::failure::Failure;
 use bell::{Rung, bells};
 use greet::greet;
-use link::{CONNECTION_WINDOW_BYTES, Link, LinkState};
+use link::{CONNECTION_WINDOW_BYTES, Link, LinkState, Pinged};
 use pipe::{OUTPUT_BYTES, Pipe};
 use request::{Frame, Message, Prepared};
 use stream::{Came, Exchange, Piece, Stream, Unanswered};
@@ -121,6 +121,8 @@ pub(in crate::protocols) struct Streams<I> {
     waiting: VecDeque<u32>,
     open: u64,
     held: u64,
+    /// After how much silence a connection is pinged, and when that is looked at next.
+    ping: Option<(Duration, Instant)>,
 }
 
 /// What a protocol on these streams asks of them: it writes its requests and reads its answers itself, piece by piece.
@@ -152,6 +154,14 @@ impl<I: Io> Streams<I> {
         if let Some(exchange) = &mut self.streams[s].exchange {
             exchange.is_awaited = false;
         }
+    }
+
+    /// What came on a stream while nothing was waited for, if anything did; nothing is waited for after it either.
+    pub fn look_aside(&mut self, s: usize) -> Option<Event> {
+        self.streams[s].exchange.as_mut()?.is_awaited = true;
+        let event = self.look(s);
+        self.rest(s);
+        event
     }
 
     /// Whether the request of a stream has left, and its answer is not whole.
@@ -202,6 +212,7 @@ impl<I: Io> Streams<I> {
             waiting: VecDeque::new(),
             open: 0,
             held: 0,
+            ping: plan.limits.ping.map(|every| (every, Instant::now() + every)),
         }
     }
 
@@ -500,6 +511,27 @@ impl<I: Io> Streams<I> {
                 self.inner.close(l);
             }
             *link = Link::default();
+        }
+    }
+
+    /// Pings connections over which nothing came since the last look; one that was pinged then is lost.
+    fn ping_silent(&mut self) {
+        let Some((every, at)) = &mut self.ping else { return };
+        let now = Instant::now();
+        if now < *at {
+            return;
+        }
+        *at = now + *every;
+        for l in 0..self.links.len() {
+            let cx = &mut Context::from_waker(&self.link_bells[l]);
+            match self.links[l].ping(cx) {
+                Pinged::No => {}
+                Pinged::Sent => self.dirty.push(l as u32),
+                Pinged::InVain => {
+                    let words = "nothing comes over the connection, not even an answer to a ping";
+                    self.lose(l, stream_failure::timed_out(words));
+                }
+            }
         }
     }
 

@@ -137,15 +137,11 @@ impl<I: Io + 'static> Targets<I> {
     }
 
     /// What binds connections to the target of a request, the session's connection and the request's number there.
-    fn about(
-        &self,
-        connection: Option<u32>,
-        request: usize,
-    ) -> Option<(&dyn Conversations, Option<u32>, usize)> {
+    fn about(&self, connection: Option<u32>, request: usize) -> (&dyn Transport, Option<u32>, usize) {
         let (target, own) = self.requests[request];
         let member = &self.members[target];
         let connection = connection.map(|connection| connection - member.first_connection as u32);
-        Some((member.transport.conversations()?, connection, own))
+        (&*member.transport, connection, own)
     }
 }
 
@@ -263,18 +259,6 @@ impl<I: Io + 'static> Transport for Targets<I> {
         self.members.iter().for_each(|member| all += member.transport.counts());
         all
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for Targets<I> {
@@ -290,86 +274,79 @@ impl<I: Io + 'static> Readings for Targets<I> {
 
 impl<I: Io + 'static> Conversations for Targets<I> {
     fn refusal(&self, connection: Option<u32>, request: usize) -> Option<Refusal> {
-        let (conversations, connection, own) = self.about(connection, request)?;
-        conversations.refusal(connection, own)
+        let (transport, connection, own) = self.about(connection, request);
+        transport.refusal(connection, own)
     }
 
     fn is_bound(&self, connection: usize) -> bool {
         let (transport, own) = self.at(connection);
-        transport.conversations().is_some_and(|conversations| conversations.is_bound(own))
+        transport.is_bound(own)
     }
 
     fn is_needless(&self, connection: Option<u32>, request: usize) -> bool {
-        let about = self.about(connection, request);
-        about.is_some_and(|(conversations, connection, own)| conversations.is_needless(connection, own))
+        let (transport, connection, own) = self.about(connection, request);
+        transport.is_needless(connection, own)
     }
 
     fn leaves(&self, connection: usize, request: usize) -> bool {
         let (transport, own) = self.at(connection);
-        let request = self.requests[request].1;
-        transport.conversations().is_some_and(|conversations| conversations.leaves(own, request))
+        transport.leaves(own, self.requests[request].1)
     }
 
-    fn lost(&self, connection: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, connection: usize) -> Option<(usize, Failure)> {
         let (index, own) = self.find(connection);
-        let member = &self.members[index];
-        let (request, failure) = member.transport.conversations()?.lost(own)?;
+        let member = &mut self.members[index];
+        let (request, failure) = member.transport.lost(own)?;
         Some((member.requests[request], failure))
     }
 
     fn leave(&mut self, connection: usize) -> bool {
         let (index, own) = self.find(connection);
-        let conversations = self.members[index].transport.conversations_mut();
-        conversations.is_none_or(|conversations| conversations.leave(own))
+        self.members[index].transport.leave(own)
     }
 
     fn accept(&mut self, connection: usize) -> bool {
         let (transport, own) = self.at_mut(connection);
-        transport.conversations_mut().is_none_or(|conversations| conversations.accept(own))
+        transport.accept(own)
     }
 
     fn decline(&mut self, connection: usize) -> bool {
         let (transport, own) = self.at_mut(connection);
-        transport.conversations_mut().is_some_and(|conversations| conversations.decline(own))
+        transport.decline(own)
     }
 
     fn news(&self, connection: usize) -> Option<Heard<'_>> {
         let (index, own) = self.find(connection);
-        self.members[index].transport.conversations()?.news(own)
+        self.members[index].transport.news(own)
     }
 
     fn breaks(&self, connection: usize) -> Option<Failure> {
         let (index, own) = self.find(connection);
-        self.members[index].transport.conversations()?.breaks(own)
+        self.members[index].transport.breaks(own)
     }
 
     fn say(&mut self, connection: usize, said: &Said) -> io::Result<Spoken> {
         let (index, own) = self.find(connection);
-        match self.members[index].transport.conversations_mut() {
-            Some(conversations) => conversations.say(own, said),
-            None => Err(io::Error::other("there is no WebSocket")),
-        }
+        self.members[index].transport.say(own, said)
     }
 
     fn instead(&self, connection: usize) -> Option<String> {
         let (transport, own) = self.at(connection);
-        transport.conversations()?.instead(own)
+        transport.instead(own)
     }
 
     fn heard(&self) -> u64 {
-        let all = self.members.iter().filter_map(|member| member.transport.conversations());
-        all.map(|conversations| conversations.heard()).sum()
+        self.members.iter().map(|member| member.transport.heard()).sum()
     }
 }
 
 impl<I: Io + 'static> Copies for Targets<I> {
     fn keep_written(&mut self) {
-        let all = self.members.iter_mut().filter_map(|member| member.transport.copies());
-        all.for_each(|copies| copies.keep_written());
+        self.members.iter_mut().for_each(|member| member.transport.keep_written());
     }
 
     fn written(&mut self, connection: usize) -> &[u8] {
         let (transport, own) = self.at_mut(connection);
-        transport.copies().map_or(&[], |copies| copies.written(own))
+        transport.written(own)
     }
 }

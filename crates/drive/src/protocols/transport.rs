@@ -151,6 +151,8 @@ pub(crate) struct Counts {
     pub unsolicited: u64,
     /// Answers that came before the body of their request was sent whole; the rest was not sent.
     pub uploads_cut: u64,
+    /// Streams of gRPC that were still open when their session was over.
+    pub left_open: u64,
     /// What came over event streams.
     pub events: EventCounts,
     /// What came of there being several servers.
@@ -164,6 +166,7 @@ impl std::ops::AddAssign for Counts {
         self.unclaimed += more.unclaimed;
         self.unsolicited += more.unsolicited;
         self.uploads_cut += more.uploads_cut;
+        self.left_open += more.left_open;
         self.events += more.events;
         self.redirects += more.redirects;
     }
@@ -171,9 +174,9 @@ impl std::ops::AddAssign for Counts {
 
 /// Carries the requests of one thread over connections that have numbers: to one target, or to [several](crate::protocols::targets).
 ///
-/// This is what each protocol says. What one may say beside it has a trait of its own: [`Readings`], which may be left
-/// empty, [`Conversations`] and [`Copies`].
-pub(crate) trait Transport: Readings {
+/// This is what each protocol says. What one may say beside it has a trait of its own, which may be left empty:
+/// [`Readings`], [`Conversations`] and [`Copies`].
+pub(crate) trait Transport: Readings + Conversations + Copies {
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
     fn open(&mut self, connection: usize) -> io::Result<()>;
     /// Writes the request of this index in the plan; nothing of it where something that it needs is not there, or the
@@ -225,18 +228,6 @@ pub(crate) trait Transport: Readings {
     fn counts(&self) -> Counts {
         Counts { handshakes: self.sockets().handshakes(), ..Counts::default() }
     }
-    /// What binds connections to sessions, where the protocol has that.
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        None
-    }
-    /// The same, to be gone on with.
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        None
-    }
-    /// Copies of what is sent, where they can be had.
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        None
-    }
 }
 
 /// What a transport knows of the bytes that it reads, and of who is next: hints for the hot path.
@@ -268,9 +259,13 @@ pub(crate) trait Readings {
 /// an event stream, a stream that stays open, a transaction.
 pub(crate) trait Conversations {
     /// Whether a connection is bound to the session that holds it: no request of it goes once more over another one.
-    fn is_bound(&self, connection: usize) -> bool;
+    fn is_bound(&self, _connection: usize) -> bool {
+        false
+    }
     /// The session that holds a connection is over: whether another one may have it.
-    fn leave(&mut self, connection: usize) -> bool;
+    fn leave(&mut self, _connection: usize) -> bool {
+        true
+    }
     /// Why the request of this index cannot follow what its session has done so far, on the connection that it holds.
     fn refusal(&self, _connection: Option<u32>, _request: usize) -> Option<Refusal> {
         None
@@ -286,7 +281,7 @@ pub(crate) trait Conversations {
     }
     /// Whether what a connection is bound to broke off without any request's having known of it: the request that began
     /// it, and why.
-    fn lost(&self, _connection: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, _connection: usize) -> Option<(usize, Failure)> {
         None
     }
     /// What was offered is the answer: whether the connection can carry another request.
@@ -322,9 +317,11 @@ pub(crate) trait Conversations {
 /// Copies of what is sent, for whoever looks at single requests.
 pub(crate) trait Copies {
     /// From now on keeps what is written.
-    fn keep_written(&mut self);
+    fn keep_written(&mut self) {}
     /// What was written last, for this connection, where it is kept.
-    fn written(&mut self, connection: usize) -> &[u8];
+    fn written(&mut self, _connection: usize) -> &[u8] {
+        &[]
+    }
 }
 
 /// What a protocol brings: which requests it carries, how many at once, and what carries them.

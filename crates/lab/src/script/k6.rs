@@ -97,10 +97,13 @@ pub(super) fn check(script: &ScriptPlan) -> Result<(), LabError> {
 }
 
 fn origin(target: &Target, script: &ScriptPlan) -> Result<Origin, LabError> {
-    if !matches!(target.protocol, Protocol::Http1 | Protocol::Http2(_)) {
-        return Err(LabError::Usage(format!("{}: a script of k6 speaks HTTP", script.file)));
-    }
-    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let scheme = match (&target.protocol, target.tls.is_some()) {
+        (Protocol::Http1 | Protocol::Http2(_), false) => "http",
+        (Protocol::Http1 | Protocol::Http2(_), true) => "https",
+        (Protocol::Grpc(_), false) => "grpc",
+        (Protocol::Grpc(_), true) => "grpcs",
+        _ => return Err(LabError::Usage(format!("{}: a script of k6 speaks HTTP and gRPC", script.file))),
+    };
     let own_port = if target.tls.is_some() { ":443" } else { ":80" };
     let authority = target.authority.strip_suffix(own_port).unwrap_or(&target.authority);
     Ok(Origin {

@@ -5,7 +5,6 @@
 
 mod payload;
 mod post;
-mod wire;
 
 use std::fmt;
 use std::io;

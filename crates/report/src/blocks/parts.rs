@@ -1,6 +1,7 @@
 //! Where the time of the good answers went, and the slowest requests.
 
 use tidemark_record::manifest::{Manifest, System, Target};
+use tidemark_record::status_name;
 use tidemark_record::summary::{Parts, Slow, Summary};
 
 use super::run::under;
@@ -55,7 +56,7 @@ fn lookups(system: &System, targets: &[Target]) -> Option<String> {
 /// time went.
 fn of_slow(slow: &Slow) -> Vec<String> {
     let mut words = vec![format!("due at {}s", three_digits(slow.due_us as f64 / 1e6))];
-    words.extend(slow.status.map(|status| format!("status {status}")));
+    words.extend(slow.status.map(|status| format!("status {}", status_name(status))));
     words.extend((slow.outcome != "ok").then(|| format!("failed ({})", slow.outcome)));
     words.push(format!("connection {} of thread {}", slow.connection, slow.thread));
     let parts = [

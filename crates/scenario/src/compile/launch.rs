@@ -20,6 +20,11 @@ const OF_SHELL: [&str; 10] = ["|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "
 /// Reads what a command has around it, into `system`, and tells of it where there is no command.
 pub(super) fn read(said: &language::System<'_>, base: &Path, system: &mut System, reader: &Reader<'_>) {
     let sink = reader.sink;
+    if let SystemOrigin::Shipped(_) = &system.origin
+        && let Some(ready) = said.ready.value.as_ref().filter(|ready| ready.grpc.is_there())
+    {
+        system.ready = self::ready(ready, sink).unwrap_or_default();
+    }
     let SystemOrigin::Command(words) = &system.origin else {
         let of_command = [
             said.env.key(),
@@ -27,7 +32,7 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, system: &mut System
             said.port.key(),
             said.before.key(),
             said.after.key(),
-            said.ready.key(),
+            said.ready.key().filter(|_| !matches!(system.ready, Ready::Serves(_))),
         ];
         for key in of_command.into_iter().flatten() {
             let name = key.text().unwrap_or_default();

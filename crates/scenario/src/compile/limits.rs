@@ -1,10 +1,15 @@
 //! Bounds of the driver.
 
+use std::time::Duration;
+
 use crate::language;
 use crate::plan::{
     AtLimit, Limits, Load, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
 };
 use crate::sink::Sink;
+
+/// Shortest silence after which a connection is pinged.
+const PING_LEAST: Duration = Duration::from_millis(100);
 
 /// Reads them; `binds`: whether sessions have WebSockets or event streams.
 pub(super) fn read(said: &language::Limits<'_>, load: &Load, binds: bool, sink: &Sink<'_>) -> Limits {
@@ -48,6 +53,7 @@ pub(super) fn read(said: &language::Limits<'_>, load: &Load, binds: bool, sink: 
     }
     Limits {
         streams,
+        ping: ping(said, sink),
         connections,
         connections_named: said.connections.is_there(),
         choose: said.choose.value.unwrap_or(usual.choose),
@@ -61,6 +67,15 @@ pub(super) fn read(said: &language::Limits<'_>, load: &Load, binds: bool, sink: 
         pipeline,
         batch: batch.min(pipeline as u64) as usize,
     }
+}
+
+/// How often silent connections are pinged; servers take more for an attack.
+fn ping(said: &language::Limits<'_>, sink: &Sink<'_>) -> Option<Duration> {
+    let ping = said.ping.value?;
+    if ping < PING_LEAST {
+        said.ping.error(sink, format!("pings after less than {PING_LEAST:?} of silence are too many"));
+    }
+    Some(ping)
 }
 
 fn session_limit(said: &language::Limits<'_>, load: &Load, sink: &Sink<'_>) -> Option<SessionLimit> {

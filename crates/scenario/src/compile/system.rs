@@ -119,8 +119,8 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
     system.rpc = said.rpc.given()?.cloned();
     check_path(&said.rpc, sink);
     system.types = types(said, &system.origin, base, sink);
-    let is_command = matches!(system.origin, SystemOrigin::Command(_));
-    system.is_grpc = is_command && (system.types.is_some() || matches!(system.ready, Ready::Serves(_)));
+    let is_started = matches!(system.origin, SystemOrigin::Command(_) | SystemOrigin::Shipped(_));
+    system.is_grpc = is_started && (system.types.is_some() || matches!(system.ready, Ready::Serves(_)));
     system.http = said.http.value.unwrap_or_default();
     if !is_url && system.http != HttpVersion::One {
         let message = "a system that is started is driven over HTTP/1.1; another version belongs to a url";

@@ -150,7 +150,9 @@ fn open(
     };
     let taking: Vec<(usize, &Target)> = targets.iter().enumerate().filter(takes).collect();
     let system_takes = match (&system.origin, wanted) {
-        (SystemOrigin::Command(_), _) if system.is_grpc => is_same(spoken_at("grpc"), wanted),
+        (SystemOrigin::Command(_) | SystemOrigin::Shipped(_), _) if system.is_grpc => {
+            is_same(spoken_at("grpc"), wanted)
+        }
         (SystemOrigin::Url(_), _) => {
             scheme(root, system).is_none_or(|scheme| is_same(spoken_at(scheme), wanted))
         }

@@ -34,5 +34,8 @@ record! {
         streams: Whole<1> =
             "Requests at once on a connection of HTTP/2, or calls on a WebSocket, if the server takes as many; 1 by \
              default.",
+        ping: Time =
+            "After how much silence a connection of HTTP/2 is pinged; one that is silent for as long again is lost. Without \
+             it none is.",
     }
 }

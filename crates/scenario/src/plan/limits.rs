@@ -41,6 +41,8 @@ pub struct Limits {
     pub batch: usize,
     /// Requests under way at once on a connection of HTTP/2, or remote calls on a WebSocket.
     pub streams: usize,
+    /// After how much silence a connection of HTTP/2 is pinged; one that is silent for as long again is lost.
+    pub ping: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
             pipeline: 1,
             batch: 1,
             streams: 1,
+            ping: None,
         }
     }
 }

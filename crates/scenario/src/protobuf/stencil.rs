@@ -7,6 +7,7 @@ use std::ops::Range;
 use prost_reflect::prost::Message;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::Value;
+use tidemark_wire::protobuf::push_varint;
 
 use crate::template::{Encoding, Part, Template};
 
@@ -172,14 +173,6 @@ fn key(field: &FieldDescriptor, wire: u32) -> Vec<u8> {
     let mut key = Vec::new();
     push_varint(u64::from(field.number() << 3 | wire), &mut key);
     key
-}
-
-fn push_varint(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 /// Puts the length of what was appended since `begin` in front of it.

@@ -19,6 +19,10 @@ record! {
         http: Option<Scalar> = "http",
         /// How TLS is spoken.
         tls: Map = "tls",
+        /// Files of message types of gRPC.
+        protos: Vec<Value> = "protos",
+        /// A file with a descriptor set.
+        descriptors: Option<Scalar> = "descriptors",
     }
 }
 

@@ -59,6 +59,14 @@ fn check_paths_to(
     let Some((_, bound_to)) = steps.iter().find_map(|step| *step) else { return };
     let Binding { one, begin, end } = bound_to;
     let states = states_before(ops, &steps);
+    let begun = |(at, _): &&(usize, Position)| matches!(steps[*at], Some((Use::Begin, _)));
+    if std::ptr::eq(bound_to, &GRPC_STREAM)
+        && !steps.iter().flatten().any(|(what, _)| *what == Use::End)
+        && let Some((_, position)) = uses.iter().find(begun)
+    {
+        let message = "no grpc close follows, so the status of the stream is not known unless the server ends it before the session does";
+        sink.warn(*position, message.into());
+    }
     for (index, position) in uses {
         let message = match (steps[*index].map(|(what, _)| what), states[*index]) {
             (Some(Use::Begin), BOUND) => {

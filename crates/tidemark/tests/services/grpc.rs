@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    assert_all_good, assert_says, cart, filled, folder, loaded, measured, of, once, once_failed, python,
-    services,
+    assert_all_good, assert_says, cart, filled, folder, loaded, measured, notes, of, once, once_failed,
+    python, services,
 };
 use crate::program::{code, run, stderr, stdout};
 
@@ -215,4 +215,142 @@ fn the_page_of_grpc_begins_with_what_works() {
     let page = fs::read_to_string(page).unwrap();
     let first = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     once(&first.replace("127.0.0.1:50051", "{cart}").replace("cart.proto", "{cart.proto}"));
+}
+
+/// The real k6 prints the same of this script.
+#[test]
+fn a_script_of_k6_calls_as_k6_does() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, name) in
+        [(services(), "cart.proto"), (services().join("../../crates/tidemark/tests/services"), "grpc.js")]
+    {
+        fs::copy(from.join(name), folder.path().join(name)).unwrap();
+    }
+    let cart = format!("CART={}", filled("{cart}"));
+    let output = run(folder.path(), &["run", "grpc.js", "-e", &cart]);
+    let shown = format!("{}{}", stdout(&output), stderr(&output));
+    let told: Vec<serde_json::Value> = shown
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.get(line.find("{\"what")?..)?).ok())
+        .collect();
+    let wanted = [
+        serde_json::json!({
+            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"], "cost": ["42"],
+            "message": {"user": "ann", "leftS": 0, "total": "42", "item": {
+                "at": "2025-01-02T03:04:05Z", "cash": true, "name": "lamp", "amount": "42", "size": "LARGE", "picture": "aGk=",
+                "marks": {"a": 1},
+            }},
+        }),
+        serde_json::json!({
+            "what": "fail", "status": 5, "message": null, "reason": ["wished"],
+            "error": {"code": 5, "message": "no such cart: 100% – sorry", "details": []},
+        }),
+        serde_json::json!({
+            "what": "late", "status": 4, "message": null, "error": {"code": 4, "message": "", "details": []},
+        }),
+    ];
+    assert_eq!(told, wanted, "{shown}");
+    assert_says(&shown, &["shop.Cart/Fail", "grpc_req_duration"]);
+}
+
+/// So many bytes of zeros in base64.
+fn zeros(bytes: usize) -> String {
+    let rest = ["", "AA==", "AAA="][bytes % 3];
+    format!("{}{rest}", "AAAA".repeat(bytes / 3))
+}
+
+/// The official interoperability cases, by the names that gRPC gives them (docs/grpc.md lists them).
+#[test]
+fn the_cases_of_interoperability_pass() {
+    let (asked, answered) = (zeros(271_828), zeros(314_159));
+    let inputs: Vec<String> =
+        [27_182, 8, 1_828, 45_904].map(|size| format!("{{payload: {{body: {}}}}}", zeros(size))).into();
+    let sizes = [31_415, 9, 2_653, 58_979];
+    let wanted: Vec<String> = sizes.map(|size| format!("{{size: {size}}}")).into();
+    let outputs: String =
+        (0..).zip(sizes).map(|(at, size)| format!("\"$[{at}].payload.body\": {}, ", zeros(size))).collect();
+    let ping_pong: String = sizes
+        .into_iter()
+        .zip(&inputs)
+        .map(|(size, input)| {
+            let input = input.trim_matches(['{', '}']);
+            format!(
+                "      - grpc send: {{response_parameters: [{{size: {size}}}], {input}}}}}\n        \
+                 expect: {{json: {{$.payload.body: {}}}}}\n",
+                zeros(size)
+            )
+        })
+        .collect();
+    let service = "grpc.testing.TestService";
+    let folder = folder(&format!(
+        r#"
+system: {{url: "grpc://{{cart}}", protos: '{}'}}
+sessions:
+  cases:
+    steps:
+      - {{grpc: {service}/EmptyCall, label: empty_unary, check: {{body: "{{}}"}}}}
+      - grpc: {service}/UnaryCall
+        label: large_unary
+        message: {{response_size: 314159, payload: {{body: {asked}}}}}
+        check: {{json: {{$.payload.body: {answered}}}}}
+      - grpc: {service}/UnaryCall
+        label: client_compressed_unary
+        compress: true
+        message: {{expect_compressed: {{value: true}}, response_size: 314159, payload: {{body: {asked}}}}}
+        check: {{json: {{$.payload.body: {answered}}}}}
+      - grpc: {service}/UnaryCall
+        label: server_compressed_unary
+        message: {{response_compressed: {{value: false}}, response_size: 314159, payload: {{body: {asked}}}}}
+        check: {{json: {{$.payload.body: {answered}}}}}
+      - grpc: {service}/StreamingInputCall
+        label: client_streaming
+        message: [{}]
+        check: {{json: {{$.aggregatedPayloadSize: 74922}}}}
+      - grpc: {service}/StreamingOutputCall
+        label: server_streaming
+        message: {{response_parameters: [{}]}}
+        check: {{json: {{{outputs}}}}}
+      - grpc: {service}/StreamingOutputCall
+        label: server_compressed_streaming
+        message: {{response_parameters: [{{size: 31415, compressed: {{value: true}}}}, {{size: 92653, compressed: {{value: false}}}}]}}
+        check: {{json: {{"$[1].payload.body": {}}}}}
+      - grpc open: {service}/FullDuplexCall
+        label: ping_pong
+{ping_pong}      - grpc close: OK
+      - {{grpc open: {service}/FullDuplexCall, label: empty_stream}}
+      - grpc close: OK
+      - grpc: {service}/UnaryCall
+        label: custom_metadata
+        metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6ur}}
+        check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6ur}}}}
+      - grpc: {service}/UnaryCall
+        label: status_code_and_message
+        message: {{response_status: {{code: 2, message: test status message}}}}
+        check: {{status: UNKNOWN, metadata: {{grpc-message: test status message}}}}
+      - grpc: {service}/UnaryCall
+        label: special_status_message
+        message: {{response_status: {{code: 2, message: "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"}}}}
+        check: {{status: UNKNOWN}}
+      - {{grpc: {service}/UnimplementedCall, label: unimplemented_method, check: {{status: UNIMPLEMENTED}}}}
+      - {{grpc: grpc.testing.UnimplementedService/UnimplementedCall, label: unimplemented_service, check: {{status: UNIMPLEMENTED}}}}
+      - grpc: {service}/FullDuplexCall
+        label: timeout_on_sleeping_server
+        message: [{{response_parameters: [{{size: 31415, interval_us: 500000}}]}}]
+        deadline: 1ms
+        check: {{status: DEADLINE_EXCEEDED}}
+      - {{grpc open: {service}/FullDuplexCall, label: cancel_after_first_response}}
+      - grpc send: {{response_parameters: [{{size: 31415}}]}}
+        expect: any
+load: {{users: 1, hold: 10s}}
+limits: {{sessions: 3}}
+"#,
+        services().join("interop.proto").display(),
+        inputs.join(", "),
+        wanted.join(", "),
+        zeros(92_653),
+    ));
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_all_good(&summary);
+    let notes = notes(&summary);
+    assert!(notes.contains("3 streams of gRPC were still open when their session ended"), "{notes}");
 }

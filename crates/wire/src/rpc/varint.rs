@@ -1,13 +1,10 @@
 //! Whole numbers, seven bits a byte, the lowest first; and places in a frame.
 
 use super::RpcError;
+use crate::protobuf::push_varint;
 
-pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
+pub(super) fn write(out: &mut Vec<u8>, number: u64) {
+    push_varint(number, out);
 }
 
 /// Small differences, both ways, as small numbers.

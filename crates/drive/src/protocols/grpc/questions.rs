@@ -11,6 +11,7 @@ use http::{HeaderValue, Method as Verb};
 use tidemark_record::GrpcCode;
 use tidemark_wire::encoding::{Scratch, decode};
 use tidemark_wire::grpc::{Messages, status_text, write_message};
+use tidemark_wire::protobuf::{Message, each_of};
 
 use crate::protocols::http2::blocking::Caller;
 use crate::protocols::http2::request::{begin, path_and_query};
@@ -54,11 +55,10 @@ pub(super) fn told(words: impl Into<String>) -> io::Error {
 }
 
 /// A message of one text.
-pub(super) fn text_field(field: u8, text: &str) -> Vec<u8> {
-    let mut message = vec![field << 3 | 2];
-    push_varint(text.len() as u64, &mut message);
-    message.extend_from_slice(text.as_bytes());
-    message
+pub(super) fn text_field(field: u64, text: &str) -> Vec<u8> {
+    let mut message = Message::default();
+    message.bytes(field, text.as_bytes());
+    message.into_bytes()
 }
 
 /// Calls a method that answers with one message at least, of which the first counts.
@@ -102,78 +102,7 @@ pub(super) fn call<S: Read + Write>(
     Ok(Ok(bytes))
 }
 
-fn push_varint(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Each value of a field that has a length, in a message.
-pub(super) fn each(
-    message: &[u8],
-    wanted: u64,
-    mut tell: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let cut = || told("what the server answers is cut off");
-    let mut rest = message;
-    while !rest.is_empty() {
-        let (key, behind) = varint(rest).ok_or_else(cut)?;
-        let (length, behind) = match key & 7 {
-            0 => (0, varint(behind).ok_or_else(cut)?.1),
-            1 => (8, behind),
-            2 => varint(behind).ok_or_else(cut)?,
-            5 => (4, behind),
-            _ => return Err(cut()),
-        };
-        let (value, behind) = usize::try_from(length)
-            .ok()
-            .and_then(|length| behind.split_at_checked(length))
-            .ok_or_else(cut)?;
-        if key == wanted << 3 | 2 {
-            tell(value)?;
-        }
-        rest = behind;
-    }
-    Ok(())
-}
-
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number = 0;
-    for (index, byte) in bytes.iter().enumerate().take(10) {
-        number |= u64::from(byte & 0x7f).checked_shl(7 * index as u32)?;
-        if byte & 0x80 == 0 {
-            return Some((number, &bytes[index + 1..]));
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_found_and_what_is_cut_off_is_told() {
-        let mut message = vec![8, 0x96, 1, 0x22, 2, b'h', b'i', 0x0d, 1, 2, 3, 4];
-        push_varint(4 << 3 | 2, &mut message);
-        push_varint(300, &mut message);
-        message.extend_from_slice(&[b'x'; 300]);
-        let mut found = Vec::new();
-        each(&message, 4, |value| {
-            found.push(value.len());
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(found, [2, 300]);
-        for length in 1..12 {
-            let cut = each(&message[..length], 4, |_| Ok(()));
-            assert_eq!(cut.is_err(), ![3, 7].contains(&length), "{length}");
-        }
-        assert!(
-            each(&[0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], 4, |_| Ok(())).is_err()
-        );
-        assert!(each(&[0xff; 20], 4, |_| Ok(())).is_err());
-    }
+/// The values of a field of texts or messages.
+pub(super) fn each(message: &[u8], wanted: u64) -> io::Result<impl Iterator<Item = &[u8]>> {
+    each_of(message, wanted).map_err(|_| told("what the server answers is cut off"))
 }

@@ -18,9 +18,9 @@ const SERVICES: [&str; 2] =
 const QUESTIONS_MAX: usize = 10_000;
 
 // Fields of a question.
-const FILE_BY_NAME: u8 = 3;
-const FILE_WITH_SYMBOL: u8 = 4;
-const LIST_SERVICES: u8 = 7;
+const FILE_BY_NAME: u64 = 3;
+const FILE_WITH_SYMBOL: u64 = 4;
+const LIST_SERVICES: u64 = 7;
 // Fields of an answer.
 const FILES: u64 = 4;
 const LISTED: u64 = 6;
@@ -46,14 +46,11 @@ pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io
         ))
     })?;
     let mut names = Vec::new();
-    each(&listed, LISTED, |listed| {
-        each(listed, 1, |service| {
-            each(service, 1, |name| {
-                names.push(String::from_utf8_lossy(name).into_owned());
-                Ok(())
-            })
-        })
-    })?;
+    for listed in each(&listed, LISTED)? {
+        for service in each(listed, 1)? {
+            names.extend(each(service, 1)?.map(|name| String::from_utf8_lossy(name).into_owned()));
+        }
+    }
     if names.len() > QUESTIONS_MAX {
         return Err(told(format!("the server's reflection tells {} services", names.len())));
     }
@@ -89,27 +86,27 @@ struct Server<'s, S: Read + Write> {
 
 impl<S: Read + Write> Server<'_, S> {
     /// Takes the files that the server tells on a question.
-    fn files(&mut self, field: u8, name: &str, reflected: &mut Reflected) -> io::Result<()> {
+    fn files(&mut self, field: u64, name: &str, reflected: &mut Reflected) -> io::Result<()> {
         let answer = self.ask(field, name)?.map_err(|(code, words)| {
             told(format!("the server's reflection does not tell {name}: {} {words}", code.name()))
         })?;
-        each(&answer, FILES, |files| each(files, 1, |file| reflected.take(file).map_err(told)))
+        for files in each(&answer, FILES)? {
+            each(files, 1)?.try_for_each(|file| reflected.take(file).map_err(told))?;
+        }
+        Ok(())
     }
 
     /// Asks one question; the answer, or the status in place of it.
-    fn ask(&mut self, field: u8, text: &str) -> io::Result<Answered> {
+    fn ask(&mut self, field: u64, text: &str) -> io::Result<Answered> {
         let path = format!("/{}/ServerReflectionInfo", self.service);
         let bytes = match call(&mut self.caller, self.origin, &path, &text_field(field, text))? {
             Ok(bytes) => bytes,
             failed => return Ok(failed),
         };
-        let mut failed = None;
-        each(&bytes, FAILED, |error| {
-            each(error, 2, |words| {
-                failed = Some(String::from_utf8_lossy(words).into_owned());
-                Ok(())
-            })
-        })?;
-        Ok(failed.map_or(Ok(bytes), |words| Err((GrpcCode::NotFound, words))))
+        if let Some(error) = each(&bytes, FAILED)?.next() {
+            let words = each(error, 2)?.next().unwrap_or_default();
+            return Ok(Err((GrpcCode::NotFound, String::from_utf8_lossy(words).into_owned())));
+        }
+        Ok(Ok(bytes))
     }
 }

@@ -184,16 +184,18 @@ impl Reply {
     pub fn end(&mut self, http_status: u16, front: HeaderMap, behind: HeaderMap) -> Result<(), Failure> {
         (self.front, self.behind) = (front, behind);
         let code = |headers: &HeaderMap| headers.get(STATUS).map(|value| value.as_bytes().to_vec());
-        // an answer of trailers alone has them in front
-        let told = code(&self.behind).or_else(|| code(&self.front));
+        if code(&self.behind).is_none() && code(&self.front).is_some() {
+            // an answer of trailers alone: what stands in front is what stands behind of others
+            std::mem::swap(&mut self.front, &mut self.behind);
+        }
+        let told = code(&self.behind);
         self.has_status = true;
         self.words.clear();
         match told {
             Some(number) => {
                 let number = std::str::from_utf8(&number).ok().and_then(|number| number.parse().ok());
                 self.code = number.map_or(GrpcCode::Unknown, GrpcCode::from_number);
-                let words = self.behind.get(MESSAGE).or_else(|| self.front.get(MESSAGE));
-                let words = words.map(|words| words.as_bytes()).unwrap_or_default();
+                let words = self.behind.get(MESSAGE).map(|words| words.as_bytes()).unwrap_or_default();
                 status_text(&words[..words.len().min(WORDS_BYTES)], &mut self.words);
             }
             None => {
@@ -239,6 +241,11 @@ impl Reply {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Bytes of messages that came and were not taken.
+    pub fn waiting_bytes(&self) -> usize {
+        self.messages.waiting_bytes()
     }
 
     /// Whether the status has come.

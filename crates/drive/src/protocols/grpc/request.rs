@@ -7,13 +7,14 @@ use http::header::{CONTENT_TYPE, HeaderName, TE, USER_AGENT};
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Method as Verb, Request};
 use tidemark_scenario::plan::{GrpcCall, GrpcStep};
-use tidemark_scenario::protobuf::{Method, Stencil, Types};
+use tidemark_scenario::protobuf::{Method, MethodName, Stencil, Types};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::grpc::{self, begin_message, end_message};
 
 use crate::protocols::http2::request::{begin, header_value, path_and_query, unsendable};
 use crate::protocols::transport::{Origin, Setup};
 use crate::session::failure::Failure;
+use crate::session::program::ProgramRequest;
 
 /// What is said of types that nobody knows.
 const NO_TYPES: &str = "its message types are not known";
@@ -79,6 +80,24 @@ pub(super) fn method(types: Option<&Types>, step: &GrpcStep) -> Result<Option<Me
         }
     }
     Ok(Some(method))
+}
+
+/// The call that a program asks for: its path is the method, its headers are metadata, its body is the message as JSON.
+pub(super) fn made(
+    types: Option<&Types>,
+    asked: &ProgramRequest,
+    origin: Origin<'_>,
+) -> Result<(Request<()>, Method, Bytes), String> {
+    let name = asked.path.trim_start_matches('/');
+    let method = MethodName::read(name).ok_or_else(|| format!("{name} is no method"))?;
+    let literal =
+        |(name, value): &(String, String)| (name.to_ascii_lowercase(), Template::literal(value.as_str()));
+    let metadata = asked.headers.iter().map(literal).collect();
+    let call = GrpcCall { method, metadata, deadline: Some(asked.timeout), compresses: false };
+    let head = Head::new(types, &call, origin)?;
+    let mut bytes = Vec::new();
+    write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, &mut bytes)?;
+    Ok((head.request, head.method, bytes.into()))
 }
 
 /// Appends a message with its length, made of JSON.

@@ -10,10 +10,13 @@ use tidemark_scenario::{Context, Template};
 use super::request::{self, Head, Prepared};
 use super::{Awaiting, Calls};
 use crate::io::Io;
-use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Transport};
+use crate::protocols::transport::{
+    Conversations, Copies, Counts, Event, Origin, Readings, Refusal, Sent, Transport,
+};
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
+use crate::session::program::Outgoing;
 
 /// Appends messages for a person.
 fn show(
@@ -85,8 +88,14 @@ impl<I: Io + 'static> Transport for Calls<I> {
     }
 
     fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Failure> {
+        self.look(s);
         let prepared = self.requests[request].as_ref().map_err(|words| Failure::Unsendable(words.clone()))?;
         let call = &mut self.calls[s];
+        if let Some(failure) = call.broken.take() {
+            // what builds on it has nothing to build on
+            call.opened_by = None;
+            return Err(failure);
+        }
         let is_over = call.reply.has_status();
         call.next = match prepared {
             Prepared::Call { head, messages, needs_body } => {
@@ -101,11 +110,14 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let begun = head.make(cx, &mut self.room.text)?;
                 show(&mut self.written, Some(&begun), &[], cx);
                 call.reply.begin(&head.method, true, false);
-                call.opened_by = Some(request);
+                (call.opened_by, call.is_told) = (Some(request), false);
                 self.http.ask(s, (begun, Bytes::new()), true);
                 Awaiting::Begun
             }
-            Prepared::Send { .. } if is_over => return Err(call.over()),
+            Prepared::Send { .. } if is_over => {
+                call.is_told = true;
+                return Err(call.over());
+            }
             Prepared::Send { message, expects } => {
                 let head = call.opened_by.and_then(|opened| match self.requests.get(opened) {
                     Some(Ok(Prepared::Open(head))) => Some(head),
@@ -144,6 +156,21 @@ impl<I: Io + 'static> Transport for Calls<I> {
         Ok(())
     }
 
+    fn write_made(&mut self, s: usize, outgoing: &Outgoing, _: &Jar, _: i64) -> Result<(), Failure> {
+        let Outgoing::Request(asked) = outgoing else {
+            return Err(Failure::Unsendable("a program's calls of gRPC are sent whole".into()));
+        };
+        let origin =
+            Origin { authority: &self.authority, base_path: "", is_secured: self.is_secured, proxy: None };
+        let (begun, method, bytes) =
+            request::made(self.types.as_ref(), asked, origin).map_err(Failure::Unsendable)?;
+        let call = &mut self.calls[s];
+        call.reply.begin(&method, !asked.status_only, true);
+        call.next = Awaiting::Whole;
+        self.http.ask(s, (begun, bytes), false);
+        Ok(())
+    }
+
     fn send(&mut self, s: usize) -> io::Result<Sent> {
         match self.calls[s].next {
             Awaiting::Whole => {
@@ -173,7 +200,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
         self.notices.retain(|(told, _)| *told != number);
         self.opening.retain(|opening| *opening != number);
         let call = &mut self.calls[s];
-        (call.awaiting, call.opened_by) = (Awaiting::Nothing, None);
+        (call.awaiting, call.opened_by, call.broken) = (Awaiting::Nothing, None, None);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
@@ -220,19 +247,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
     }
 
     fn counts(&self) -> Counts {
-        self.http.counts()
-    }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
+        Counts { left_open: self.left_open, ..self.http.counts() }
     }
 }
 
@@ -249,6 +264,7 @@ impl<I: Io + 'static> Conversations for Calls<I> {
 
     /// A stream that was left open is cancelled.
     fn leave(&mut self, s: usize) -> bool {
+        self.left_open += u64::from(self.is_bound(s) && !self.calls[s].reply.has_status());
         !self.is_bound(s)
     }
 
@@ -263,9 +279,17 @@ impl<I: Io + 'static> Conversations for Calls<I> {
         Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
     }
 
-    fn lost(&self, s: usize) -> Option<(usize, Failure)> {
-        let call = &self.calls[s];
-        call.opened_by.map(|request| (request, call.over()))
+    /// The server ended it, or it broke, and no step has heard that.
+    fn lost(&mut self, s: usize) -> Option<(usize, Failure)> {
+        self.look(s);
+        let call = &mut self.calls[s];
+        let opened_by = call.opened_by.filter(|_| !call.is_told)?;
+        let failure = match call.broken.take() {
+            Some(failure) => failure,
+            None if call.reply.has_status() && !call.reply.is_ok() => call.over(),
+            None => return None,
+        };
+        Some((opened_by, failure))
     }
 
     fn accept(&mut self, s: usize) -> bool {

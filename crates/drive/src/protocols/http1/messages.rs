@@ -476,18 +476,6 @@ impl<I: Io + 'static> Transport for Messages<I> {
     fn counts(&self) -> Counts {
         Counts { unclaimed: self.unclaimed, ..self.http.counts() }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for Messages<I> {

@@ -279,18 +279,6 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         let events = EventCounts { ended: self.events.ended + unseen, ..self.events };
         Counts { events, ..self.http.counts() }
     }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
-    }
 }
 
 impl<I: Io + 'static> Readings for EventStreams<I> {
@@ -328,7 +316,7 @@ impl<I: Io + 'static> Conversations for EventStreams<I> {
             && self.streams.get(c).and_then(Option::as_deref).is_some_and(is_open)
     }
 
-    fn lost(&self, c: usize) -> Option<(usize, Failure)> {
+    fn lost(&mut self, c: usize) -> Option<(usize, Failure)> {
         self.streams.get(c)?.as_deref()?.loss()
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
+use h2::{Ping, PingPong};
 
 use super::pipe::Pipe;
 use super::pseudo::Watch;
@@ -44,6 +45,17 @@ pub(super) struct Client {
     /// Begins requests.
     pub sender: SendRequest<Bytes>,
     connection: Connection<Pipe, Bytes>,
+    pings: Option<PingPong>,
+}
+
+/// What came of a look at a connection's silence.
+pub(super) enum Pinged {
+    /// It is not silent, or cannot be pinged.
+    No,
+    /// A ping is to be sent.
+    Sent,
+    /// The last ping was not answered.
+    InVain,
 }
 
 /// A connection.
@@ -65,6 +77,10 @@ pub(super) struct Link {
     pub held: VecDeque<u32>,
     /// How often bytes have come.
     pub receptions: u64,
+    /// The same when that was looked at last.
+    looked: u64,
+    /// Whether it was pinged then.
+    is_pinged: bool,
     /// Why it was lost.
     pub loss: Option<io::Error>,
 }
@@ -74,7 +90,7 @@ impl Link {
     pub fn begin(&mut self, streams: usize, cx: &mut Context<'_>) -> Result<(), h2::Error> {
         self.pipe = Pipe::default();
         self.watch = Watch::default();
-        self.receptions = 0;
+        (self.receptions, self.looked, self.is_pinged) = (0, 0, false);
         let mut builder = Builder::new();
         builder
             .initial_window_size(STREAM_WINDOW_BYTES)
@@ -88,8 +104,9 @@ impl Link {
         // Nothing in it has to wait: the pipe takes all at once.
         let shake = pin!(builder.handshake::<_, Bytes>(self.pipe.clone()));
         match shake.poll(cx) {
-            Poll::Ready(Ok((sender, connection))) => {
-                self.client = Some(Client { sender, connection });
+            Poll::Ready(Ok((sender, mut connection))) => {
+                let pings = connection.ping_pong();
+                self.client = Some(Client { sender, connection, pings });
                 self.state = LinkState::Open;
                 Ok(())
             }
@@ -105,6 +122,25 @@ impl Link {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
         }
+    }
+
+    /// Pings, if nothing came since the last look.
+    pub fn ping(&mut self, cx: &mut Context<'_>) -> Pinged {
+        let is_silent = std::mem::replace(&mut self.looked, self.receptions) == self.receptions;
+        let was_pinged = std::mem::take(&mut self.is_pinged);
+        let Some(pings) = self.client.as_mut().and_then(|client| client.pings.as_mut()) else {
+            return Pinged::No;
+        };
+        // what is answered makes room for the next
+        let _ = pings.poll_pong(cx);
+        if !is_silent {
+            return Pinged::No;
+        }
+        if was_pinged {
+            return Pinged::InVain;
+        }
+        self.is_pinged = pings.send_ping(Ping::opaque()).is_ok();
+        if self.is_pinged { Pinged::Sent } else { Pinged::No }
     }
 
     /// Whether it takes no new request, because the server said so.

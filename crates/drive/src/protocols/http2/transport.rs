@@ -119,7 +119,11 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.flush_all();
         bell::take(&self.rung_streams, &mut self.woken);
         let more = !self.notices.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
-        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
+        let ping_in = self.ping.map(|(_, at)| at.saturating_duration_since(Instant::now()));
+        let at_most = at_most.into_iter().chain(ping_in).min();
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })?;
+        self.ping_silent();
+        Ok(())
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
@@ -181,18 +185,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn counts(&self) -> Counts {
         Counts { handshakes: self.inner.handshakes(), held: self.held, ..Counts::default() }
-    }
-
-    fn conversations(&self) -> Option<&dyn Conversations> {
-        Some(self)
-    }
-
-    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
-        Some(self)
-    }
-
-    fn copies(&mut self) -> Option<&mut dyn Copies> {
-        Some(self)
     }
 }
 

@@ -7,7 +7,7 @@ use tidemark_scenario::Context;
 
 use super::{CallStreams, LinkState, Notice, StreamState};
 use crate::io::Io;
-use crate::protocols::transport::{Counts, Event, Readings, Sent, Transport};
+use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings, Sent, Transport};
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
@@ -137,3 +137,7 @@ impl<I: Io + 'static> Transport for CallStreams<I> {
 }
 
 impl<I: Io + 'static> Readings for CallStreams<I> {}
+
+impl<I: Io + 'static> Conversations for CallStreams<I> {}
+
+impl<I: Io + 'static> Copies for CallStreams<I> {}

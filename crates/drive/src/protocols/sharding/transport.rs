@@ -26,7 +26,9 @@ use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
 use crate::io::prefetch::prefetch;
 use crate::protocols::codec::ByteTransport;
-use crate::protocols::transport::{Counts, Event, Readings, Redirects, Sent, Setup, Transport};
+use crate::protocols::transport::{
+    Conversations, Copies, Counts, Event, Readings, Redirects, Sent, Setup, Transport,
+};
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
@@ -619,6 +621,10 @@ impl<I: Io + 'static, C: Keyed> Transport for ShardedTransport<I, C> {
         Counts { redirects: self.redirects, ..self.inner.counts() }
     }
 }
+
+impl<I: Io + 'static, C: Keyed> Conversations for ShardedTransport<I, C> {}
+
+impl<I: Io + 'static, C: Keyed> Copies for ShardedTransport<I, C> {}
 
 impl<I: Io + 'static, C: Keyed> Readings for ShardedTransport<I, C> {
     fn reading(&self) -> Option<u64> {

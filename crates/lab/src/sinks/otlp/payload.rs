@@ -4,8 +4,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidemark_record::Merged;
+use tidemark_wire::protobuf::Message;
 
-use super::wire::Message;
 use crate::sinks::Figures;
 use crate::sinks::family::{Family, Kind, Point, Unit, Value};
 

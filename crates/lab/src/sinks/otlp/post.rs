@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tidemark_drive::{Protocol, Target, Tls};
 use tidemark_scenario::plan::TlsSettings;
+use tidemark_wire::protobuf::{Value, fields};
 use url::Url;
 
 use super::Headers;
@@ -97,24 +98,16 @@ impl Endpoint {
 
 /// What an `ExportMetricsServiceResponse` says was not taken: field 1 is an `ExportMetricsPartialSuccess`, of which field
 /// 1 is a number of data points. Whatever else it holds is no matter of ours.
-fn rejected(mut response: &[u8]) -> Option<String> {
-    let (key, length) = (varint(&mut response)?, varint(&mut response)?);
-    let mut partial = (key == 0x0a).then(|| response.get(..usize::try_from(length).ok()?)).flatten()?;
-    let (key, points) = (varint(&mut partial)?, varint(&mut partial)?);
-    (key == 0x08 && points > 0).then(|| format!("it did not take {points} data points"))
-}
-
-fn varint(from: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = from.split_first()?;
-        *from = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
+fn rejected(response: &[u8]) -> Option<String> {
+    let partial = fields(response).find_map(|field| match field {
+        Ok((1, Value::Bytes(partial))) => Some(partial),
+        _ => None,
+    })?;
+    let points = fields(partial).find_map(|field| match field {
+        Ok((1, Value::Number(points))) => Some(points),
+        _ => None,
+    })?;
+    (points > 0).then(|| format!("it did not take {points} data points"))
 }
 
 #[cfg(test)]

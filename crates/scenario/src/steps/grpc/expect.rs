@@ -19,6 +19,7 @@ step! {
     example: "
 - grpc open: shop.Cart/Chat
 - grpc expect: {json: {$.say: hello}}
+- grpc close: OK
 "
 }
 

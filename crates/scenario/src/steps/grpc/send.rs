@@ -21,6 +21,7 @@ step! {
 - grpc open: shop.Cart/Chat
 - grpc send: {say: hello}
   expect: {json: {$.say: hello}}
+- grpc close: OK
 "
 }
 

@@ -1,0 +1,165 @@
+// `k6/net/grpc`: calls of one message each, over the driver's connections.
+
+const host = globalThis.__k6;
+const { vu } = host;
+
+// statuses from here on are codes of gRPC
+const FIRST_STATUS = 10000;
+
+export const StatusOK = 0;
+export const StatusCanceled = 1;
+export const StatusUnknown = 2;
+export const StatusInvalidArgument = 3;
+export const StatusDeadlineExceeded = 4;
+export const StatusNotFound = 5;
+export const StatusAlreadyExists = 6;
+export const StatusPermissionDenied = 7;
+export const StatusResourceExhausted = 8;
+export const StatusFailedPrecondition = 9;
+export const StatusAborted = 10;
+export const StatusOutOfRange = 11;
+export const StatusUnimplemented = 12;
+export const StatusInternal = 13;
+export const StatusUnavailable = 14;
+export const StatusDataLoss = 15;
+export const StatusUnauthenticated = 16;
+export const HealthcheckUnknown = 0;
+export const HealthcheckServing = 1;
+export const HealthcheckNotServing = 2;
+export const HealthcheckServiceUnknown = 3;
+
+const HEALTH = "/grpc.health.v1.Health/Check";
+
+// metadata by name; what the protocol itself has is left out
+const listsOf = (lines) => {
+  const lists = {};
+  for (const line of lines.split("\n")) {
+    const cut = line.indexOf(": ");
+    const name = line.slice(0, cut);
+    if (cut > 0 && !name.startsWith("grpc-")) (lists[name] ??= []).push(line.slice(cut + 2));
+  }
+  return lists;
+};
+
+const wordsOf = (head) => {
+  const told = /^grpc-message: (.*)$/m.exec(head)?.[1] ?? "";
+  try {
+    return decodeURIComponent(told);
+  } catch {
+    return told;
+  }
+};
+
+const linesOf = (metadata) => {
+  let lines = "";
+  for (const [name, given] of Object.entries(metadata ?? {})) {
+    for (let value of Array.isArray(given) ? given : [given]) {
+      value = name.toLowerCase().endsWith("-bin") ? host.b64encode(value, "rawstd") : String(value);
+      if (value.includes("\n") || name.includes("\n")) throw new Error(`invalid metadata ${name}`);
+      lines += `${name}: ${value}\n`;
+    }
+  }
+  return lines;
+};
+
+const timeoutOf = (told) => {
+  if (told === undefined || told === null) return -1;
+  const ms = typeof told === "number" ? told : host.duration(String(told));
+  if (ms === undefined) throw new Error(`invalid timeout value: '${told}'`);
+  return ms;
+};
+
+export class Client {
+  #base;
+
+  load(imports, ...files) {
+    host.grpcLoad((imports ?? []).map(String), files.map(String), false);
+    return [];
+  }
+
+  loadProtoset(file) {
+    host.grpcLoad([], [String(file)], true);
+    return [];
+  }
+
+  connect(address, params) {
+    if (typeof address !== "string" || address === "") throw new Error("invalid address: it is empty");
+    this.#base = `${params?.plaintext ? "grpc" : "grpcs"}://${address}`;
+    return true;
+  }
+
+  invoke(method, message, params) {
+    if (this.#base === undefined) throw new Error("no gRPC connection, you must call connect first");
+    if (message === undefined || message === null) throw new Error("request cannot be nil");
+    method = String(method);
+    const path = method.startsWith("/") ? method : `/${method}`;
+    if (!/^\/[^/]+\/[^/]+$/.test(path)) throw new Error(`method "${method}" not found in file descriptors`);
+    const given = params ?? {};
+    const name = given.tags?.name;
+    const tags = given.tags || vu.hasTags ? host.tags(given.tags) : "";
+    const extra = [timeoutOf(given.timeout), name, Boolean(given.discardResponseMessage), undefined, tags];
+    const lines = linesOf(given.metadata);
+    const reply = host.send("POST", this.#base + path, JSON.stringify(message), lines, vu.group, extra);
+    if (host.isRehearsal) {
+      const { anything } = host;
+      return { status: StatusOK, message: anything, headers: anything, trailers: anything, error: null };
+    }
+    const found = -1 - host.replyStatus(reply);
+    if (found < FIRST_STATUS) {
+      const [, words] = host.replyFailure(reply);
+      const code = words.includes("timeout") ? StatusDeadlineExceeded : StatusUnavailable;
+      return { status: code, message: null, headers: {}, trailers: {}, error: { code, message: words, details: [] } };
+    }
+    const status = found - FIRST_STATUS;
+    const head = host.replyHead(reply);
+    const cut = head.startsWith("\n") ? 0 : head.indexOf("\n\n") + 1;
+    const [headers, trailers] = [head.slice(0, cut), head.slice(cut)].map(listsOf);
+    const text = host.replyText(reply);
+    const error = status === StatusOK ? null : { code: status, message: wordsOf(head), details: [] };
+    return { status, message: text === "" ? null : JSON.parse(text), headers, trailers, error };
+  }
+
+  async asyncInvoke(...given) {
+    return this.invoke(...given);
+  }
+
+  healthCheck(service) {
+    return this.invoke(HEALTH, { service: service ?? "" });
+  }
+
+  close() {
+    this.#base = undefined;
+  }
+}
+
+export class Stream {
+  constructor() {
+    throw new Error("grpc.Stream is not supported; write the stream as steps of a scenario: grpc open, grpc send, grpc close");
+  }
+}
+
+export default {
+  Client,
+  Stream,
+  StatusOK,
+  StatusCanceled,
+  StatusUnknown,
+  StatusInvalidArgument,
+  StatusDeadlineExceeded,
+  StatusNotFound,
+  StatusAlreadyExists,
+  StatusPermissionDenied,
+  StatusResourceExhausted,
+  StatusFailedPrecondition,
+  StatusAborted,
+  StatusOutOfRange,
+  StatusUnimplemented,
+  StatusInternal,
+  StatusUnavailable,
+  StatusDataLoss,
+  StatusUnauthenticated,
+  HealthcheckUnknown,
+  HealthcheckServing,
+  HealthcheckNotServing,
+  HealthcheckServiceUnknown,
+};
