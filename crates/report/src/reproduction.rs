@@ -286,7 +286,7 @@ mod tests {
     use crate::blocks;
     use crate::blocks::tests::fitted;
     use crate::published::EXPERIMENTS;
-    use crate::test_run::run;
+    use crate::test_run::airline;
 
     fn all(experiments: Vec<Repeated>) -> Reproduction {
         Reproduction {
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_published_rate_stands_beside_ours_for_each_machine_and_core() {
-        let (_dir, mut run) = run();
+        let (_dir, mut run) = airline();
         run.manifest.summary.achieved_due_per_s = Some(830.0);
         run.manifest.system.pinned_to = vec![0];
         let experiment = Experiment {
