@@ -31,6 +31,7 @@ use tidemark_scenario::{StoreFact, store_fact, with_store_facts};
 use self::instance::Instance;
 pub use self::instance::{Setup, names};
 use self::launcher::Fetch;
+pub use self::launcher::password;
 use self::node::Node;
 use crate::disk::free_memory;
 use crate::error::LabError;

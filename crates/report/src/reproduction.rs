@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tidemark_record::bill::{Amount, Bill, Role};
+use tidemark_record::manifest::Machine;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, Manifest, Part, RecordError};
 
@@ -16,14 +17,8 @@ use crate::tiers::cpu_by_tier;
 /// All that was repeated: the object that `tidemark reproduce --json` prints.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Reproduction {
-    /// CPU of the machine; empty where nothing ran.
-    pub cpu_model: String,
-    /// Its cores.
-    pub cores: u64,
-    /// Its memory, bytes.
-    pub memory_bytes: u64,
-    /// Its kernel.
-    pub kernel: String,
+    /// The machine; null where nothing ran.
+    pub machine: Option<Machine>,
     /// When it began, RFC 3339, UTC; empty where nothing ran.
     pub started_at: String,
     /// Whether all had the published lengths.
@@ -107,11 +102,8 @@ impl Reproduction {
 
     /// Adds what ran on a machine: the first one says which.
     pub fn add(&mut self, repeated: Repeated, manifest: Option<&Manifest>) {
-        if let Some(manifest) = manifest.filter(|_| self.started_at.is_empty()) {
-            let machine = &manifest.machine;
-            self.cpu_model.clone_from(&machine.cpu_model);
-            self.kernel.clone_from(&machine.kernel);
-            (self.cores, self.memory_bytes) = (machine.cores, machine.memory_bytes);
+        if let Some(manifest) = manifest.filter(|_| self.machine.is_none()) {
+            self.machine = Some(manifest.machine.clone());
             self.started_at.clone_from(&manifest.started_at);
         }
         self.experiments.push(repeated);
@@ -290,10 +282,7 @@ mod tests {
 
     fn all(experiments: Vec<Repeated>) -> Reproduction {
         Reproduction {
-            cpu_model: "A".into(),
-            cores: 2,
-            memory_bytes: 1 << 30,
-            kernel: "Linux".into(),
+            machine: Some(Machine { cores: 2, ..Machine::default() }),
             started_at: "2026-01-01T00:00:00Z".into(),
             full: false,
             experiments,

@@ -95,7 +95,7 @@ impl FleetArguments {
                 Place::Ssh(machines, Mutex::default())
             }
             None if self.ssh_config.is_some() => {
-                return Err(Failure::usage("--ssh-config is of --fleet ssh://…"));
+                return Err(Failure::usage("--ssh-config needs --fleet ssh://…"));
             }
             None => Place::Nats(self.nats.server(url)),
         };

@@ -63,10 +63,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
     let dir = new_run_dir(arguments.out.as_deref(), "reproduce")
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut all = Reproduction {
-        cpu_model: String::new(),
-        cores: 0,
-        memory_bytes: 0,
-        kernel: String::new(),
+        machine: None,
         started_at: String::new(),
         full: arguments.full,
         experiments: Vec::new(),
@@ -74,6 +71,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
     };
     let is_asked =
         |of: &&Experiment| arguments.experiments.is_empty() || arguments.experiments.contains(&of.scenario);
+    let mut stopped = false;
     let pins = if arguments.pins.is_empty() { halves() } else { arguments.pins.clone() };
     for experiment in EXPERIMENTS.iter().filter(is_asked) {
         let out = dir.join(experiment.scenario);
@@ -94,6 +92,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
         all.add(repeated, manifest.as_ref());
         if is_interrupted {
             output::remark("stopped; the experiments after it were not run");
+            stopped = true;
             break;
         }
     }
@@ -102,6 +101,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
     let places = arguments.results.places(false);
     let put = places.put(&shown, || all.json(), || markdown::render(&shown), || still::reproduction(&all));
     page.and(put).map(|()| match all.status() {
+        _ if stopped => EXIT_INTERRUPTED,
         Status::Pass => EXIT_PASS,
         Status::Fail => EXIT_FAIL,
         Status::Invalid => EXIT_INVALID,
@@ -158,6 +158,41 @@ fn result(
             let repeated = Repeated::of_run(experiment, &run.manifest, bill(&run.manifest).as_ref());
             Ok(Some((repeated, Some(run.manifest))))
         }
-        Err(_) => Ok(None),
+        Err(_) if !dir.join("run.json").exists() => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_report::published::Of;
+
+    use super::*;
+
+    /// Each figure is of something that its scenario has.
+    #[test]
+    fn labels_and_sides_are_those_of_the_scenarios() {
+        for experiment in EXPERIMENTS {
+            let text = tidemark_scenario::shipped(experiment.scenario).unwrap();
+            for figure in experiment.figures {
+                let wanted = match figure.of {
+                    Of::All => "sessions:".to_owned(),
+                    Of::Label(label) => format!("label: {label}\n"),
+                    Of::Side(side) => side.to_owned(),
+                };
+                assert!(text.contains(&wanted), "{}: {wanted}", experiment.scenario);
+            }
+        }
+    }
+
+    #[test]
+    fn each_is_a_command_line_of_run() {
+        let pins = vec!["system=0".to_owned(), "driver=1".to_owned()];
+        for (experiment, full) in EXPERIMENTS.iter().flat_map(|of| [(of, false), (of, true)]) {
+            let words = words(experiment, full, &pins);
+            let parsed = Arguments::try_parse_from(std::iter::once("tidemark".to_owned()).chain(words));
+            assert!(matches!(parsed.unwrap().verb, Some(Verb::Run(_))), "{}", experiment.scenario);
+        }
+        assert!(experiment("airlines").is_err());
     }
 }

@@ -174,8 +174,8 @@ fn odd_one_out(agents: &[AgentFigures]) -> Option<String> {
     let others = agents.iter().filter(|agent| agent.agent != odd.agent);
     let others = others.map(|agent| agent.wanted_share).fold(0.0, f64::max);
     Some(format!(
-        "of {} agents {} had the least room: a thread of it was on a CPU or waited for one for {:.0}% of the time, of the others for \
-         {:.0}% at most",
+        "of {} agents {} had the least room: its busiest thread needed a core for {:.0}% of the time, the others' for {:.0}% at \
+         most",
         agents.len(),
         odd.agent,
         odd.wanted_share * 100.0,

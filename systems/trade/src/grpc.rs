@@ -40,7 +40,7 @@ type Refused = (u32, &'static str);
 
 impl From<NoMessage> for Status {
     fn from(_: NoMessage) -> Status {
-        Status((INVALID_ARGUMENT, "the message is none of its type"))
+        Status((INVALID_ARGUMENT, "malformed message"))
     }
 }
 
@@ -197,7 +197,7 @@ impl Grpc {
                             _ => {
                                 return Ok(Err(Status((
                                     UNIMPLEMENTED,
-                                    "the message is compressed otherwise than said, or too large",
+                                    "cannot decompress: wrong grpc-encoding, or too large",
                                 ))));
                             }
                         }
@@ -207,7 +207,7 @@ impl Grpc {
                         return Ok(Err(Status((RESOURCE_EXHAUSTED, "the message is too large"))));
                     }
                     Err(GrpcError::Flag(_)) => {
-                        return Ok(Err(Status((INVALID_ARGUMENT, "this is no message of gRPC"))));
+                        return Ok(Err(Status((INVALID_ARGUMENT, "invalid compression flag"))));
                     }
                 };
                 count += 1;

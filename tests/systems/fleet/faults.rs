@@ -127,6 +127,8 @@ fn an_agent_that_stands_still_for_seconds_sends_late_and_loses_nothing() {
     let output = running.wait_with_output().expect("it ends");
     let of = result(&output);
     assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 600, "{of}");
+    assert_eq!(number(&of, "/dropped"), 0, "{of}");
+    assert!(number(&of, "/response_time_us/max") >= 2_000_000, "what was due meanwhile waited: {of}");
     assert_eq!(asked.count() as u64, 50 + number(&of, "/requests"), "{of}");
     nats.wait_for_idle(2);
 }

@@ -266,8 +266,8 @@ impl Thread<'_> {
         waits
     }
 
-    /// Whether a request with what a connection is bound to never is: what it needs is lost, which has been counted and ends the session; or it only closes
-    /// the connection, which is done.
+    /// Skips a step whose WebSocket or stream is gone. Its loss has been counted, and ends the session; a step that only
+    /// closes it is done.
     fn passes_over(&mut self, s: usize, request: u16) -> bool {
         let session = &mut self.flow.sessions[s];
         let transport = &*self.transport;

@@ -5,6 +5,8 @@ const { vu } = host;
 
 // statuses from here on are codes of gRPC
 const FIRST_STATUS = 10000;
+// k6's number of a request that timed out
+const TIMED_OUT = 1050;
 
 export const StatusOK = 0;
 export const StatusCanceled = 1;
@@ -106,8 +108,8 @@ export class Client {
     }
     const found = -1 - host.replyStatus(reply);
     if (found < FIRST_STATUS) {
-      const [, words] = host.replyFailure(reply);
-      const code = words.includes("timeout") ? StatusDeadlineExceeded : StatusUnavailable;
+      const [failure, words] = host.replyFailure(reply);
+      const code = failure === TIMED_OUT ? StatusDeadlineExceeded : StatusUnavailable;
       return { status: code, message: null, headers: {}, trailers: {}, error: { code, message: words, details: [] } };
     }
     const status = found - FIRST_STATUS;

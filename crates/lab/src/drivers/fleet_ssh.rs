@@ -20,6 +20,7 @@ use super::fleet_agent::word;
 use crate::child::{Child, Spec, Watchdog};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
+use crate::stores::password;
 
 /// Most machines.
 const MACHINES_MAX: usize = 999;
@@ -183,7 +184,7 @@ impl Placed {
     ) -> Result<Placed, LabError> {
         let folder = PrivateFolder::new("fleet").map_err(could_not_drive)?;
         let watchdog = Watchdog::over_folder(folder.path()).map_err(could_not_drive)?;
-        let password = random_word().map_err(could_not_drive)?;
+        let password = password().map_err(could_not_drive)?;
         let (nats, port) = start_nats(folder.path(), &password, stop_request)?;
         let server = Server::at(&url(port, &password));
         let is_stopped = AtomicBool::new(false);
@@ -247,13 +248,6 @@ impl Drop for Placed {
 
 fn url(port: u16, password: &str) -> String {
     format!("nats://tidemark:{password}@127.0.0.1:{port}")
-}
-
-/// A word that nobody guesses.
-fn random_word() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Starts NATS on a free port of loopback. Its password stands in a file that only its owner reads.
@@ -359,7 +353,7 @@ impl PlacedAgent {
         let mut agent = PlacedAgent { ssh, input: Some(input) };
         let mut starting = Starting { agent: &mut agent, host, log: &log, lines: lines(output)?, is_stopped };
         starting.copy(file, &here)?;
-        let port = starting.until(WAITS_WITHIN, "no tunnel back from it", |_| allocated(&log))?;
+        let port = starting.until(WAITS_WITHIN, "ssh opened no tunnel", |_| allocated(&log))?;
         let url = format!("{}\n", url(port, password));
         if let Some(input) = &mut starting.agent.input {
             // one that is gone is told of below
@@ -404,7 +398,7 @@ impl Starting<'_> {
                 break;
             }
         }
-        let said = self.until(COPIED_WITHIN, "it takes no copy", |starting| {
+        let said = self.until(COPIED_WITHIN, "the copy did not finish", |starting| {
             match starting.lines.recv_timeout(LOOK_EVERY) {
                 // greetings of a machine are passed over
                 Ok(line) if line == "copied" || line.starts_with("machine ") => Some(line),

@@ -54,7 +54,7 @@ pub fn tell_agents(agents: &mut [AgentFigures], threads: &[ThreadTotals]) {
             )),
             (_, Some(others)) if of.wanted_share >= ODD_WANTED_SHARE.max(others + ODD_WANTED_MORE) => {
                 Some(format!(
-                    "a thread of it was on a CPU or waited for one for {:.0}% of the time, of the others for {:.0}% at most",
+                    "its busiest thread needed a core for {:.0}% of the time, the others' for {:.0}% at most",
                     percent(of.wanted_share),
                     percent(others)
                 ))

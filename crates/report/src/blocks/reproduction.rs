@@ -6,7 +6,7 @@ use tidemark_record::summary::Status;
 use super::run::under;
 use super::{Block, Cell, Level, Table, level, word};
 use crate::reproduction::{Beside, Repeated, Reproduction};
-use crate::units::{bytes, count, duration, three_digits};
+use crate::units::{bytes, count, duration, plural, three_digits};
 
 /// What of an experiment's trouble is shown.
 const TROUBLE_MAX: usize = 6;
@@ -27,16 +27,16 @@ pub fn reproduction(all: &Reproduction) -> Vec<Block> {
         ));
     }
     blocks.extend([Block::Gap, Block::Table(beside(all))]);
-    if all.cores > 0 {
-        let cores = format!("{} cores", all.cores);
+    if let Some(of) = &all.machine {
+        let cores = plural(of.cores, "core");
         let parts =
-            [all.cpu_model.as_str(), &cores, &bytes(all.memory_bytes), &all.kernel, day(&all.started_at)];
+            [of.cpu_model.as_str(), &cores, &bytes(of.memory_bytes), &of.kernel, day(&all.started_at)];
         blocks.push(Block::line("machine", &parts));
     }
     let length = if all.full { "as published" } else { "short; --full has the published lengths" };
     blocks.push(Block::line("length", &[length]));
-    let ratios = "ratio: our rate divided by the published one; machine, core: the same for each machine of the system, and for \
-                  each core. Ours is one machine.";
+    let ratios = "÷ published: our rate divided by the published one. A machine, a core: the same for each machine of the system, \
+                  and for each core. Ours is one machine.";
     blocks.push(Block::Paragraph(Level::Quiet, ratios.into()));
     blocks.extend(all.experiments.iter().flat_map(one));
     blocks.push(Block::line("runs", &[&all.run_dir]));
@@ -74,11 +74,11 @@ fn beside(all: &Reproduction) -> Table {
         "p99",
         "cores used",
         "÷ published",
-        "each machine",
-        "each core",
+        "a machine",
+        "a core",
         "verdict",
     ];
-    let dispensable = ["cores used", "core", "p50", "p99"];
+    let dispensable = ["cores used", "a core", "p50", "p99"];
     let mut table = Table::new(head).dispensable(&dispensable).whole_names();
     for repeated in &all.experiments {
         for of in &repeated.figures {

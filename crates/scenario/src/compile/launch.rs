@@ -36,7 +36,11 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, system: &mut System
         ];
         for key in of_command.into_iter().flatten() {
             let name = key.text().unwrap_or_default();
-            sink.error(key, format!("\"{name}\" belongs to a system that is a `command`"));
+            let message = match name {
+                "ready" => "with `serve`, ready is {grpc: SERVICE}".to_owned(),
+                _ => format!("\"{name}\" belongs to a system that is a `command`"),
+            };
+            sink.error(key, message);
         }
         return;
     };

@@ -73,7 +73,7 @@ pub(super) fn read(said: &language::Limits<'_>, load: &Load, binds: bool, sink: 
 fn ping(said: &language::Limits<'_>, sink: &Sink<'_>) -> Option<Duration> {
     let ping = said.ping.value?;
     if ping < PING_LEAST {
-        said.ping.error(sink, format!("pings after less than {PING_LEAST:?} of silence are too many"));
+        said.ping.error(sink, format!("ping is at least {PING_LEAST:?}"));
     }
     Some(ping)
 }

@@ -1,7 +1,5 @@
 //! A fleet in Kubernetes: agents as an Indexed Job, and the NATS at which they wait.
 
-use std::fs::File as Source;
-use std::io::Read as _;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
@@ -79,10 +77,7 @@ pub fn next(dir: &str) -> String {
 }
 
 fn password() -> Result<String, Failure> {
-    let mut bytes = [0; 16];
-    let read = Source::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.map_err(|error| Failure::broken(format!("no random numbers: {error}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    tidemark_lab::stores::password().map_err(|error| Failure::broken(format!("no random numbers: {error}")))
 }
 
 fn labels(name: &str) -> Value {
