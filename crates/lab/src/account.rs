@@ -377,7 +377,11 @@ fn settings(plan: &Plan) -> BTreeMap<String, String> {
 /// What a reader must know before the figures: answers that count as good and may be none.
 pub fn warnings(end: &DriveEnd, counters: &Counters) -> Vec<String> {
     let silent = streamed(counters).filter(|_| counters[Counter::EventsReceived] == 0);
-    unfollowed(end).into_iter().chain(silent).collect()
+    let left = counters[Counter::StreamsLeft];
+    let unknown = (left > 0).then(|| {
+        format!("sessions left {left} streams of gRPC open: whether the server refused them is not known; end each with `grpc close`")
+    });
+    unfollowed(end).into_iter().chain(silent).chain(unknown).collect()
 }
 
 /// The phases as they came to pass.

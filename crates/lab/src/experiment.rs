@@ -354,6 +354,12 @@ impl Experiment {
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.agents = load.agents;
         tidemark_record::tell_agents(&mut summary.driver.agents, &totals.threads);
+        // what was watched here is the coordinator alone
+        let agents_cores: f64 = summary.driver.agents.iter().map(|agent| agent.cpu_share).sum();
+        for driver in summary.processes.iter_mut().filter(|process| process.name == DRIVER) {
+            driver.cpu_share += agents_cores;
+            driver.cpu_s += agents_cores * summary.measured_s;
+        }
         summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough || load.end.script_failed.is_some();

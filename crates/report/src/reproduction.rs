@@ -164,7 +164,11 @@ impl Repeated {
         };
         let cores = runs.runs.first().map_or(0, |run| cores_of_system(&run.manifest));
         let mut repeated = Repeated::begun(experiment, &compared.run_dir, cores, measured);
-        repeated.status = compared.status();
+        // what is not whole has no verdict of the whole
+        repeated.status = match (&compared.stopped, compared.status()) {
+            (Some(_), Some(Status::Pass)) => Some(Status::Invalid),
+            (_, status) => status,
+        };
         let reasons = |side: &Figures| {
             let name = side.name.clone();
             side.verdict.reasons.iter().map(move |reason| format!("{name}: {reason}")).collect::<Vec<_>>()
@@ -235,6 +239,9 @@ fn cores_of_system(manifest: &Manifest) -> u64 {
 
 fn of_run(manifest: &Manifest, of: Of) -> Option<Measured> {
     let summary = &manifest.summary;
+    if summary.measured_s <= 0.0 || summary.due() == 0 {
+        return None;
+    }
     let tiers = cpu_by_tier(manifest, &[]);
     let used = || {
         tiers.iter().filter(|tier| tier.role != Role::Driver).map(|tier| tier.mean * tier.instances as f64)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
-use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, available_cores, cores_text};
+use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Pins, available_cores, cores_text};
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, ComparisonFile, Manifest, Run, new_run_dir};
 use tidemark_report::published::{EXPERIMENTS, Experiment};
@@ -60,6 +60,7 @@ fn experiment(text: &str) -> Result<&'static str, String> {
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
     arguments.results.check()?;
     let pricing = arguments.prices.read()?;
+    Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?;
     let dir = new_run_dir(arguments.out.as_deref(), "reproduce")
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut all = Reproduction {
@@ -75,10 +76,16 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
     let pins = if arguments.pins.is_empty() { halves() } else { arguments.pins.clone() };
     for experiment in EXPERIMENTS.iter().filter(is_asked) {
         let out = dir.join(experiment.scenario);
+        if stopped {
+            let repeated =
+                Repeated::without(experiment, &out.display().to_string(), "stopped before it began");
+            all.add(repeated, None);
+            continue;
+        }
         let words = words(experiment, arguments.full, &pins);
         output::remark(&format!("{}: tidemark {}", experiment.title, words.join(" ")));
         let ended = carried_out(words, &out);
-        let was_stopped = matches!(ended, Ok(EXIT_INTERRUPTED));
+        let status = ended.as_ref().map_or_else(|failure| failure.status, |status| *status);
         let (repeated, manifest) = match result(experiment, &out, |manifest| pricing.bill(manifest)) {
             Ok(Some(done)) => done,
             Ok(None) => {
@@ -88,13 +95,9 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<u8, Failure> {
             }
             Err(why) => (Repeated::without(experiment, &out.display().to_string(), &why), None),
         };
-        let is_interrupted = was_stopped || manifest.as_ref().is_some_and(|manifest| manifest.interrupted);
+        stopped =
+            status == EXIT_INTERRUPTED || manifest.as_ref().is_some_and(|manifest| manifest.interrupted);
         all.add(repeated, manifest.as_ref());
-        if is_interrupted {
-            output::remark("stopped; the experiments after it were not run");
-            stopped = true;
-            break;
-        }
     }
     let shown = blocks::reproduction(&all);
     let page = results::write("--out", &dir.join(PAGE), &still::reproduction(&all));

@@ -360,7 +360,8 @@ impl PlacedAgent {
             let _ = input.write_all(url.as_bytes());
         }
         starting.until(WAITS_WITHIN, "its agent does not begin", |_| {
-            std::fs::read_to_string(&log).ok().filter(|log| log.contains(WAITS))
+            let log = std::fs::read(&log).ok()?;
+            String::from_utf8_lossy(&log).contains(WAITS).then_some(())
         })?;
         Ok(agent)
     }
@@ -388,16 +389,20 @@ struct Starting<'a> {
 impl Starting<'_> {
     /// Sends the executable, and waits until it is there.
     fn copy(&mut self, mut file: File, here: &str) -> Result<(), LabError> {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        while !self.is_stopped.load(Ordering::Relaxed) {
-            let read = file.read(&mut chunk).map_err(could_not_drive)?;
-            // whoever takes no more says why
-            if read == 0
-                || self.agent.input.as_mut().is_none_or(|input| input.write_all(&chunk[..read]).is_err())
-            {
-                break;
+        let Some(mut input) = self.agent.input.take() else { return Ok(()) };
+        // a machine may take nothing: a thread waits for it, which ends with ssh
+        let write = move || {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            while let Ok(read) = file.read(&mut chunk) {
+                // whoever takes no more says why
+                if read == 0 || input.write_all(&chunk[..read]).is_err() {
+                    break;
+                }
             }
-        }
+            input
+        };
+        let writer =
+            std::thread::Builder::new().name("ssh copy".into()).spawn(write).map_err(could_not_drive)?;
         let said = self.until(COPIED_WITHIN, "the copy did not finish", |starting| {
             match starting.lines.recv_timeout(LOOK_EVERY) {
                 // greetings of a machine are passed over
@@ -406,7 +411,10 @@ impl Starting<'_> {
             }
         })?;
         match said.strip_prefix("machine ") {
-            None => Ok(()),
+            None => {
+                self.agent.input = writer.join().ok();
+                Ok(())
+            }
             Some(there) => Err(LabError::Usage(format!(
                 "{}: it is {}, and this program is for {here}; start `tidemark agent --nats …` there with one for it",
                 self.host.host,
@@ -447,7 +455,8 @@ impl Starting<'_> {
 
 /// The port on the other machine that leads to NATS, as `ssh` tells it.
 fn allocated(log: &Path) -> Option<u16> {
-    let log = std::fs::read_to_string(log).ok()?;
+    let log = std::fs::read(log).ok()?;
+    let log = String::from_utf8_lossy(&log);
     let line = log.lines().find_map(|line| line.trim().strip_prefix("Allocated port "))?;
     line.split(' ').next()?.parse().ok()
 }

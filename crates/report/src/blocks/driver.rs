@@ -175,7 +175,7 @@ mod tests {
         );
         assert!(
             text.contains("eu-1")
-                && text.contains("thread 2 · 1,200/s · 0.500 cores · 2.00% late, 1.50ms at most · "),
+                && text.contains("thread 2 · 1,200/s · 0.5 cores · 2.00% late, 1.50ms at most · "),
             "{text}"
         );
         assert!(

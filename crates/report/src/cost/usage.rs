@@ -341,7 +341,8 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
         tiers.push(Tier::new(&process.name, Role::Watched, (&[process], &[]), 1, measured_s));
     }
     if !driver.is_empty() {
-        tiers.push(Tier::new(DRIVER, Role::Driver, (&driver, &[]), 1, measured_s));
+        let instances = manifest.summary.driver.agents.len().max(1);
+        tiers.push(Tier::new(DRIVER, Role::Driver, (&driver, &[]), instances, measured_s));
     }
     tiers
 }
