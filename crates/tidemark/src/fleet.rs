@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 #[cfg(feature = "fleet")]
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 #[cfg(feature = "fleet")]
 use tidemark_fleet::{FleetError, Here, Server};
 use tidemark_lab::RunOptions;
@@ -92,7 +92,7 @@ impl FleetArguments {
             }
             Some(machines) => {
                 let machines = Machines::parse(machines, self.ssh_config.clone()).map_err(Failure::usage)?;
-                Place::Ssh(machines, Mutex::default())
+                Place::Ssh(machines, Box::default())
             }
             None if self.ssh_config.is_some() => {
                 return Err(Failure::usage("--ssh-config needs --fleet ssh://…"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::server::conn::http1;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
@@ -26,8 +26,9 @@ const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The beginning of HTTP/2's preface.
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
-/// Pause before a preface that came in part is looked at again.
+/// Pause before a preface that came in part is looked at again; it doubles up to the other.
 const REST_OF_PREFACE: Duration = Duration::from_millis(1);
+const REST_OF_PREFACE_MAX: Duration = Duration::from_millis(100);
 
 thread_local! {
     static INDEX: Cell<usize> = const { Cell::new(0) };
@@ -119,13 +120,17 @@ async fn is_http2(stream: &TcpStream, at_most: Duration, stopping: &Stopping) ->
     }
     let looking = async {
         let mut begin = [0; HTTP2_BEGINS.len()];
+        let mut pause = REST_OF_PREFACE;
         loop {
+            // asked before what came is looked at: then that is all
+            let is_all = stream.ready(Interest::READABLE).await.is_ok_and(|ready| ready.is_read_closed());
             match stream.peek(&mut begin).await {
                 Ok(got) if got == begin.len() => return begin == *HTTP2_BEGINS,
-                Ok(got) if got > 0 && HTTP2_BEGINS.starts_with(&begin[..got]) => {}
+                Ok(got) if got > 0 && !is_all && HTTP2_BEGINS.starts_with(&begin[..got]) => {}
                 Ok(_) | Err(_) => return false,
             }
-            tokio::time::sleep(REST_OF_PREFACE).await;
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(REST_OF_PREFACE_MAX);
         }
     };
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +10,13 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
-use tidemark_service::{Held, Upgrade, Upgraded};
+use tidemark_service::{Held, Limits, Upgrade, Upgraded};
 use tidemark_wire::encoding::{Scratch, decode};
 use tidemark_wire::grpc::{GrpcError, Messages, write_message};
 use tidemark_wire::protobuf::{Message, NoMessage, Value, fields};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::description;
 use crate::trades::{Counting, Trade, Trades};
@@ -23,13 +25,19 @@ use crate::trades::{Counting, Trade, Trades};
 const STREAMS: u32 = 1_000;
 /// Largest list of headers of a call.
 const HEADERS_BYTES: u32 = 16 << 10;
+/// What a call is taken to hold at least: itself, and messages of the usual size.
+const CALL_BYTES: usize = 2 << 10;
+/// Most bytes of a call's answers that the library keeps until the socket takes them.
+const UNSENT_BYTES: usize = 16 << 10;
 
 // Codes of gRPC.
 const OK: u32 = 0;
 const INVALID_ARGUMENT: u32 = 3;
+const DEADLINE_EXCEEDED: u32 = 4;
 const NOT_FOUND: u32 = 5;
 const RESOURCE_EXHAUSTED: u32 = 8;
 const UNIMPLEMENTED: u32 = 12;
+const UNAVAILABLE: u32 = 14;
 
 const SERVING: u64 = 1;
 const REFLECTION: [&str; 2] =
@@ -66,8 +74,9 @@ impl Upgrade for Connection {
             let Upgraded { mut stream, silence_max, stop, held, .. } = connection;
             let mut builder = h2::server::Builder::new();
             builder.max_concurrent_streams(STREAMS).max_header_list_size(HEADERS_BYTES);
+            builder.max_send_buffer_size(UNSENT_BYTES);
             let shaking = builder.handshake::<_, Bytes>(&mut stream);
-            if let Ok(Ok(http)) = tokio::time::timeout(silence_max, shaking).await {
+            if let Ok(Ok(http)) = timeout(silence_max, shaking).await {
                 serve(&self.0, http, held, (silence_max, stop)).await;
             }
             stream
@@ -75,37 +84,110 @@ impl Upgrade for Connection {
     }
 }
 
+/// The calls under way on a connection, and what they hold together.
+struct Calls {
+    sum: Mutex<Sum>,
+    /// The last of them is over.
+    none_left: Notify,
+}
+
+struct Sum {
+    held: Held,
+    bytes: usize,
+    calls: usize,
+}
+
+impl Calls {
+    fn new(held: Held) -> Arc<Calls> {
+        Arc::new(Calls { sum: Mutex::new(Sum { held, bytes: 0, calls: 0 }), none_left: Notify::new() })
+    }
+
+    fn sum(&self) -> MutexGuard<'_, Sum> {
+        // The lock is one thread's own: it is never waited for.
+        self.sum.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_none(&self) -> bool {
+        self.sum().calls == 0
+    }
+
+    /// One more call; none where there is no room for what it holds.
+    fn begin(self: &Arc<Self>) -> Option<Part> {
+        self.sum().calls += 1;
+        let mut part = Part { calls: self.clone(), bytes: 0 };
+        part.set(0).is_ok().then_some(part)
+    }
+}
+
+/// What one call holds; given back when it is dropped.
+struct Part {
+    calls: Arc<Calls>,
+    bytes: usize,
+}
+
+impl Part {
+    /// Enters that the call keeps so many bytes while it waits.
+    fn set(&mut self, bytes: usize) -> Result<(), Status> {
+        let bytes = bytes.max(CALL_BYTES);
+        if bytes == self.bytes {
+            return Ok(());
+        }
+        let mut sum = self.calls.sum();
+        let all = sum.bytes - self.bytes + bytes;
+        if !sum.held.set(all) {
+            return Err(Status((UNAVAILABLE, "there is no memory for the call now")));
+        }
+        sum.bytes = all;
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let mut sum = self.calls.sum();
+        sum.calls -= 1;
+        sum.bytes -= self.bytes;
+        let all = sum.bytes;
+        // less fits always
+        let _ = sum.held.set(all);
+        if sum.calls == 0 {
+            self.calls.none_left.notify_one();
+        }
+    }
+}
+
 /// Answers calls until there are no more. A client that is silent, and has no call under way, is told to go.
 async fn serve(
     grpc: &Arc<Grpc>,
     mut http: h2::server::Connection<&mut TcpStream, Bytes>,
-    mut held: Held,
+    held: Held,
     (silence_max, mut stop): (Duration, Pin<Box<dyn Future<Output = ()> + Send + '_>>),
 ) {
-    // each call under way holds one
-    let alive = Arc::new(());
+    let calls = Calls::new(held);
+    let patience = silence_max.min(Limits::default().body_timeout);
     let mut is_going = false;
     loop {
         tokio::select! {
             accepted = http.accept() => {
                 let Some(Ok((request, mut answer))) = accepted else { return };
-                let (grpc, alive) = (grpc.clone(), alive.clone());
-                // each may come to hold a message that is not whole yet
-                if !held.set((Arc::strong_count(&alive) - 1) * grpc.message_bytes_max) {
+                let Some(part) = calls.begin() else {
                     answer.send_reset(Reason::REFUSED_STREAM);
                     continue;
-                }
+                };
+                let grpc = grpc.clone();
                 tokio::spawn(async move {
-                    let _alive = alive;
                     // a client that is gone needs no answer
-                    let _ = grpc.answer(request, answer).await;
+                    let _ = grpc.answer(request, answer, (part, patience)).await;
                 });
             }
+            // the silence begins
+            () = calls.none_left.notified() => {}
             () = &mut stop, if !is_going => {
                 is_going = true;
                 http.graceful_shutdown();
             }
-            () = tokio::time::sleep(silence_max), if Arc::strong_count(&alive) == 1 => {
+            () = tokio::time::sleep(silence_max), if calls.is_none() => {
                 if is_going {
                     return;
                 }
@@ -149,6 +231,7 @@ impl Grpc {
         &self,
         request: Request<RecvStream>,
         mut answer: SendResponse<Bytes>,
+        held: (Part, Duration),
     ) -> Result<(), h2::Error> {
         let kind = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if !kind.is_some_and(|kind| kind.starts_with(b"application/grpc")) {
@@ -165,29 +248,39 @@ impl Grpc {
         };
         let encoding = request.headers().get("grpc-encoding").map(|name| name.as_bytes().to_vec());
         let mut sending = answer.send_response(head, false)?;
-        let status = match self.exchange(method, encoding, request.into_body(), &mut sending).await? {
+        let exchange = self.exchange((method, encoding), request.into_body(), &mut sending, held);
+        let status = match exchange.await? {
             Ok(()) => (OK, ""),
             Err(Status(refused)) => refused,
         };
         sending.send_trailers(trailers(status))
     }
 
-    /// Answers each message of a call as it comes.
+    /// Answers each message of a call as it comes. Each must be whole `patience` after the one before.
     async fn exchange(
         &self,
-        method: Method,
-        encoding: Option<Vec<u8>>,
+        (method, encoding): (Method, Option<Vec<u8>>),
         mut body: RecvStream,
         sending: &mut SendStream<Bytes>,
+        (mut part, patience): (Part, Duration),
     ) -> Result<Result<(), Status>, h2::Error> {
         let mut messages = Messages::new(self.message_bytes_max);
-        let (mut plain, mut room) = (Vec::new(), Scratch::default());
-        let mut count = 0;
-        while let Some(piece) = body.data().await {
+        let (mut count, mut count_before) = (0, 0);
+        // bytes that there is room for in `messages`
+        let mut kept_bytes = 0;
+        let mut due = Instant::now() + patience;
+        loop {
+            let Ok(came) = timeout_at(due, body.data()).await else {
+                return Ok(Err(Status((DEADLINE_EXCEEDED, "no whole message came in time"))));
+            };
+            let Some(piece) = came else { break };
             let piece = piece?;
             body.flow_control().release_capacity(piece.len())?;
             messages.push(&piece);
+            drop(piece);
+            kept_bytes = kept_bytes.max(messages.waiting_bytes());
             loop {
+                let (mut plain, mut room) = (Vec::new(), Scratch::default());
                 let bytes = match messages.next() {
                     Ok(None) => break,
                     Ok(Some(message)) if message.is_compressed => {
@@ -214,10 +307,27 @@ impl Grpc {
                 if count > 1 && !method.has_streams() {
                     return Ok(Err(Status((INVALID_ARGUMENT, "the method takes one message"))));
                 }
+                let mut answer = Vec::new();
                 match self.answer_to(method, bytes).await {
-                    Ok(message) => send(sending, message).await?,
+                    Ok(message) => write_message(&message.into_bytes(), &mut answer),
                     Err(status) => return Ok(Err(status)),
                 }
+                drop((plain, room));
+                if let Err(status) = part.set(kept_bytes + answer.len()) {
+                    return Ok(Err(status));
+                }
+                send(sending, answer.into(), patience).await?;
+            }
+            if messages.is_empty() && kept_bytes > CALL_BYTES {
+                messages = Messages::new(self.message_bytes_max);
+                kept_bytes = 0;
+            }
+            if let Err(status) = part.set(kept_bytes) {
+                return Ok(Err(status));
+            }
+            if count > count_before {
+                count_before = count;
+                due = Instant::now() + patience;
             }
         }
         let is_whole = messages.is_empty() && (count == 1 || method.has_streams());
@@ -305,18 +415,25 @@ fn describe(question: &[u8], answer: &mut Message) -> Result<(), Status> {
     Ok(())
 }
 
-/// Sends a message as soon as the client takes it.
-async fn send(sending: &mut SendStream<Bytes>, message: Message) -> Result<(), h2::Error> {
-    let mut bytes = Vec::new();
-    write_message(&message.into_bytes(), &mut bytes);
-    sending.reserve_capacity(bytes.len());
-    while sending.capacity() < bytes.len() {
-        match poll_fn(|cx| sending.poll_capacity(cx)).await {
-            Some(more) => drop(more?),
-            None => break,
+/// Sends a message piece by piece, as the client takes it. A call whose client takes nothing for so long is reset.
+async fn send(
+    sending: &mut SendStream<Bytes>,
+    mut bytes: Bytes,
+    patience: Duration,
+) -> Result<(), h2::Error> {
+    while !bytes.is_empty() {
+        sending.reserve_capacity(bytes.len());
+        while sending.capacity() == 0 {
+            match timeout(patience, poll_fn(|cx| sending.poll_capacity(cx))).await {
+                Ok(Some(more)) => drop(more?),
+                // it is over, or takes nothing
+                Ok(None) | Err(_) => return Err(Reason::CANCEL.into()),
+            }
         }
+        let piece = bytes.split_to(sending.capacity().min(bytes.len()));
+        sending.send_data(piece, false)?;
     }
-    sending.send_data(bytes.into(), false)
+    Ok(())
 }
 
 fn trailers((code, words): Refused) -> HeaderMap {

@@ -32,7 +32,8 @@
 //! - `PUT /trade` with `{"name":"ibm","amount":1}`: `true`; 400 with the reason for what is no trade.
 //! - `GET /count`: how many trades there were since it started. They are counted and not kept.
 //! - the same by gRPC, over HTTP/2 on the same port (by prior knowledge): `trade.Trades/Take`, `TakeEach` (a stream both
-//!   ways) and `Count`, with `grpc.health.v1` and reflection.
+//!   ways) and `Count`, with `grpc.health.v1` and reflection. A call from which no whole message comes for 30 s ends
+//!   with `DEADLINE_EXCEEDED`; one whose client takes nothing of an answer for as long is reset.
 //! - the same as calls `trade.trade` and `trade.count` over a WebSocket at `/rpc`; `/openapi.json` describes both.
 
 mod description;

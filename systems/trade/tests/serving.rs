@@ -17,8 +17,13 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
+        Running::with(&[])
+    }
+
+    fn with(settings: &[(&str, &str)]) -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let options = Options { listen, workers: Some(2), announce: false, ..Options::default() };
+        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let options = Options { listen, workers: Some(2), announce: false, settings, ..Options::default() };
         let server = TradeSystem::bind(options).unwrap();
         let (addr, stop) = (server.addr(), Stop::new());
         let triggered = stop.triggered();
@@ -95,7 +100,9 @@ async fn call(addr: SocketAddr, path: &str, messages: &[u8]) -> (Vec<Vec<u8>>, S
     let mut body = answer.into_body();
     let mut come = Messages::new(1 << 20);
     while let Some(piece) = body.data().await {
-        come.push(&piece.unwrap());
+        let piece = piece.unwrap();
+        body.flow_control().release_capacity(piece.len()).unwrap();
+        come.push(&piece);
     }
     trailers.extend(body.trailers().await.unwrap_or_default().unwrap_or_default());
     let mut messages = Vec::new();
@@ -143,6 +150,57 @@ fn calls_of_grpc_are_answered_on_the_same_port() {
     });
     drop(runtime);
     assert!(running.ask("GET /count", "").ends_with("\r\n\r\n4"));
+    running.end();
+}
+
+#[test]
+fn an_answer_larger_than_the_window_comes_whole() {
+    let running = Running::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // the symbol that is asked for, 65,500 bytes; the answer repeats the question
+        let mut question = vec![0x22, 0xdc, 0xff, 0x03];
+        question.resize(question.len() + 65_500, b'x');
+        let mut message = Vec::new();
+        write_message(&question, &mut message);
+        let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+        let (answers, told) = call(running.addr, path, &message).await;
+        assert_eq!((answers.len(), told.as_str()), (1, "0"));
+        assert!(answers[0].len() > 65_535, "{}", answers[0].len());
+    });
+    drop(runtime);
+    running.end();
+}
+
+#[test]
+fn calls_from_which_nothing_comes_take_no_memory_of_others_and_end() {
+    let running = Running::with(&[("held_mib_max", "1"), ("head_timeout_s", "2")]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut calls = Vec::new();
+        for _ in 0..3 {
+            let stream = tokio::net::TcpStream::connect(running.addr).await.unwrap();
+            let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+            tokio::spawn(connection);
+            for _ in 0..100 {
+                let request = http::Request::post(format!("http://{}/trade.Trades/TakeEach", running.addr))
+                    .header("content-type", "application/grpc");
+                client = client.ready().await.unwrap();
+                let (answer, sending) = client.send_request(request.body(()).unwrap(), false).unwrap();
+                calls.push((answer.await.unwrap(), sending));
+            }
+        }
+        let name = "x".repeat(60_000);
+        let answer = running.ask("PUT /trade", &format!(r#"{{"name":"{name}","amount":1}}"#));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        for (answer, _sending) in calls {
+            let mut body = answer.into_body();
+            assert!(body.data().await.is_none());
+            let trailers = body.trailers().await.unwrap().unwrap();
+            assert_eq!(trailers["grpc-status"], "4");
+        }
+    });
+    drop(runtime);
     running.end();
 }
 

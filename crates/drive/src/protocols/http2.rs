@@ -49,6 +49,8 @@ const UNREAD_BYTES: usize = 1 << 20;
 const UNREAD_BYTES_EACH: usize = CONNECTION_WINDOW_BYTES as usize + UNREAD_BYTES;
 /// The same of all connections of a thread.
 const UNREAD_BYTES_ALL: usize = 64 << 20;
+/// A wait tells of what came over so many connections at least.
+const LINKS_PER_WAIT: usize = 512;
 
 /// What is known of a server that speaks HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +123,17 @@ pub(in crate::protocols) struct Streams<I> {
     waiting: VecDeque<u32>,
     open: u64,
     held: u64,
-    /// After how much silence a connection is pinged, and when that is looked at next.
-    ping: Option<(Duration, Instant)>,
+    ping: Option<Pinging>,
+}
+
+/// How silent connections are pinged.
+struct Pinging {
+    /// After how much silence.
+    every: Duration,
+    /// When it is looked at next.
+    at: Instant,
+    /// How many waits began since then. Once what had come by then is read, it is looked at.
+    waits: usize,
 }
 
 /// What a protocol on these streams asks of them: it writes its requests and reads its answers itself, piece by piece.
@@ -212,7 +223,7 @@ impl<I: Io> Streams<I> {
             waiting: VecDeque::new(),
             open: 0,
             held: 0,
-            ping: plan.limits.ping.map(|every| (every, Instant::now() + every)),
+            ping: plan.limits.ping.map(|every| Pinging { every, at: Instant::now() + every, waits: 0 }),
         }
     }
 
@@ -515,23 +526,26 @@ impl<I: Io> Streams<I> {
     }
 
     /// Pings connections over which nothing came since the last look; one that was pinged then is lost.
+    /// What came before the look has been read.
     fn ping_silent(&mut self) {
-        let Some((every, at)) = &mut self.ping else { return };
-        let now = Instant::now();
-        if now < *at {
+        let waits = 1 + self.links.len() / LINKS_PER_WAIT;
+        if self.ping.as_ref().is_none_or(|ping| ping.waits < waits) {
             return;
         }
-        *at = now + *every;
         for l in 0..self.links.len() {
             let cx = &mut Context::from_waker(&self.link_bells[l]);
             match self.links[l].ping(cx) {
                 Pinged::No => {}
-                Pinged::Sent => self.dirty.push(l as u32),
+                Pinged::Sent => self.flush(l),
                 Pinged::InVain => {
                     let words = "nothing comes over the connection, not even an answer to a ping";
                     self.lose(l, stream_failure::timed_out(words));
                 }
             }
+        }
+        // from when the pings were sent
+        if let Some(ping) = &mut self.ping {
+            (ping.at, ping.waits) = (Instant::now() + ping.every, 0);
         }
     }
 

@@ -62,7 +62,7 @@ pub enum Place {
     /// They wait at NATS.
     Nats(Server),
     /// They are placed by `ssh` for the first run, and stay for all that have these options.
-    Ssh(Machines, Mutex<Option<Placed>>),
+    Ssh(Machines, Box<Mutex<Option<Placed>>>),
 }
 
 impl FleetOptions {

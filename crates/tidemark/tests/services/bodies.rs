@@ -123,7 +123,8 @@ limits: {{body: 128MiB, sessions: 4}}
     let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
     assert_all_good(&summary);
     let driver = of(&summary, "processes", "name", "driver")["rss_bytes_max"].as_u64().unwrap();
-    assert!(driver < EACH, "{driver} bytes");
+    // the program takes some 70 MB; an answer that is held comes on top
+    assert!(driver < EACH * 3 / 2, "{driver} bytes");
     let transfer = &summary["parts"]["transfer"]["times_us"];
     assert!(transfer["min"].as_u64() > Some(0), "{transfer}");
 }

@@ -50,7 +50,7 @@ pub(super) struct Client {
 
 /// What came of a look at a connection's silence.
 pub(super) enum Pinged {
-    /// It is not silent, or cannot be pinged.
+    /// It is not silent, has nothing under way, or cannot be pinged.
     No,
     /// A ping is to be sent.
     Sent,
@@ -77,8 +77,8 @@ pub(super) struct Link {
     pub held: VecDeque<u32>,
     /// How often bytes have come.
     pub receptions: u64,
-    /// The same when that was looked at last.
-    looked: u64,
+    /// The same when that was looked at last; none where no request was under way then.
+    looked: Option<u64>,
     /// Whether it was pinged then.
     is_pinged: bool,
     /// Why it was lost.
@@ -90,7 +90,7 @@ impl Link {
     pub fn begin(&mut self, streams: usize, cx: &mut Context<'_>) -> Result<(), h2::Error> {
         self.pipe = Pipe::default();
         self.watch = Watch::default();
-        (self.receptions, self.looked, self.is_pinged) = (0, 0, false);
+        (self.receptions, self.looked, self.is_pinged) = (0, None, false);
         let mut builder = Builder::new();
         builder
             .initial_window_size(STREAM_WINDOW_BYTES)
@@ -124,9 +124,11 @@ impl Link {
         }
     }
 
-    /// Pings, if nothing came since the last look.
+    /// Pings, if requests are under way and nothing came since the last look.
     pub fn ping(&mut self, cx: &mut Context<'_>) -> Pinged {
-        let is_silent = std::mem::replace(&mut self.looked, self.receptions) == self.receptions;
+        let looked = (self.active > 0).then_some(self.receptions);
+        let is_silent = looked.is_some() && self.looked == looked;
+        self.looked = looked;
         let was_pinged = std::mem::take(&mut self.is_pinged);
         let Some(pings) = self.client.as_mut().and_then(|client| client.pings.as_mut()) else {
             return Pinged::No;
@@ -139,8 +141,10 @@ impl Link {
         if was_pinged {
             return Pinged::InVain;
         }
-        self.is_pinged = pings.send_ping(Ping::opaque()).is_ok();
-        if self.is_pinged { Pinged::Sent } else { Pinged::No }
+        // where an earlier one has no answer yet, that is waited for
+        let _ = pings.send_ping(Ping::opaque());
+        self.is_pinged = true;
+        Pinged::Sent
     }
 
     /// Whether it takes no new request, because the server said so.

@@ -119,11 +119,13 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.flush_all();
         bell::take(&self.rung_streams, &mut self.woken);
         let more = !self.notices.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
-        let ping_in = self.ping.map(|(_, at)| at.saturating_duration_since(Instant::now()));
+        let ping_in = self.ping.as_mut().map(|ping| {
+            let ping_in = ping.at.saturating_duration_since(Instant::now());
+            ping.waits += usize::from(ping_in.is_zero());
+            ping_in
+        });
         let at_most = at_most.into_iter().chain(ping_in).min();
-        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })?;
-        self.ping_silent();
-        Ok(())
+        self.inner.wait(if more { Some(Duration::ZERO) } else { at_most })
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
@@ -153,6 +155,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
                 self.on_inner(l, event);
                 continue;
             }
+            self.ping_silent();
             let unsent = std::mem::take(&mut self.unsent);
             self.dirty.extend(unsent);
             self.flush_all();
