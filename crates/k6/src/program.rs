@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_drive::{AnswerCheck, AnswerView, Heard, Next, Program, ProgramRequest, Said};
 use tidemark_record::Outcome;
+use tidemark_scenario::protobuf::{Method, MethodName, Types};
 use url::Url;
 
 use crate::label::label_of;
@@ -37,6 +38,8 @@ pub struct Origin {
     pub authority: String,
     /// The path of its URL, without a slash at its end.
     pub base_path: String,
+    /// Message types of gRPC, where files tell them.
+    pub types: Option<Types>,
 }
 
 /// What a kind of sessions runs.
@@ -94,6 +97,8 @@ pub(crate) struct Users {
 enum Unplaced {
     /// It leads nowhere: the script sees it fail, with k6's number of the error.
     Nowhere(u32, String),
+    /// It is no call that the types know, or no message of its type: the script throws, and nothing is counted.
+    Unsendable(String),
     /// The run cannot go on.
     Elsewhere(String),
 }
@@ -107,6 +112,8 @@ struct Way {
     /// Path and query, below the target's own path.
     path: String,
     label: u16,
+    /// What a call of gRPC is, where files tell the types; or why it is none.
+    call: Option<Result<Method, String>>,
 }
 
 impl Way {
@@ -308,9 +315,15 @@ impl Users {
             let why = format!("hostname ({host}) is in a blocked pattern ({pattern})");
             return Err(Unplaced::Nowhere(BLOCKED_HOST, why));
         }
-        let authority = match url.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
+        // of gRPC's schemes `Url` knows neither the port nor that a host's capitals are small letters
+        let own_port = match url.scheme() {
+            "grpc" => Some(80),
+            "grpcs" => Some(443),
+            _ => None,
+        };
+        let authority = match url.port().filter(|port| Some(*port) != own_port) {
+            Some(port) => format!("{}:{port}", host.to_ascii_lowercase()),
+            None => host.to_ascii_lowercase(),
         };
         let path = urls::path_as_written(&request.url);
         let fits = |(_, of): &(usize, &Origin)| {
@@ -332,8 +345,18 @@ impl Users {
         };
         let label = ready.labels.get(&label_of(request.verb(), &url)).copied().unwrap_or(ready.label);
         let path = path[origin.base_path.len()..].to_owned();
-        let way =
-            Arc::new(Way { kind, method: request.verb().to_owned(), target: target as u16, path, label });
+        let call = origin.types.as_ref().map(|types| match MethodName::read(&path) {
+            Some(name) => types.method(&name),
+            None => Err(format!("{path} is no SERVICE/METHOD")),
+        });
+        let way = Arc::new(Way {
+            kind,
+            method: request.verb().to_owned(),
+            target: target as u16,
+            path,
+            label,
+            call,
+        });
         if self.known.len() < KNOWN_MAX {
             self.known.entry(request.url.clone()).or_default().push(Arc::clone(&way));
         }
@@ -347,6 +370,7 @@ impl Users {
                 self.script.nowhere.fetch_add(1, Ordering::Relaxed);
                 Some(Answer { error_code, error, ..Answer::default() })
             }
+            Unplaced::Unsendable(error) => Some(Answer { error, is_unsendable: true, ..Answer::default() }),
             Unplaced::Elsewhere(why) => {
                 self.script.abort(format!("{}: {why}", self.script.name));
                 None
@@ -400,6 +424,11 @@ impl Users {
     /// Why it cannot be sent.
     fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, Unplaced> {
         let way = self.way(kind, request)?;
+        if let Some(call) = &way.call {
+            let call = call.as_ref().map_err(|why| Unplaced::Unsendable(why.clone()))?;
+            let message = request.body.as_deref().unwrap_or(b"{}");
+            call.encode(message, &mut Vec::new()).map_err(Unplaced::Unsendable)?;
+        }
         let Some(Some(ready)) = self.kinds.get(kind) else {
             return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
         };

@@ -221,6 +221,9 @@ pub(crate) fn arrived<'js>(
 
 /// Measures a request, and makes its answer what JavaScript takes.
 fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Result<Class<'js, Reply>> {
+    if answer.is_unsendable {
+        return Err(thrown(ctx, &answer.error));
+    }
     let is_expected = match &made.expected {
         Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
         None => (200..400).contains(&answer.status),

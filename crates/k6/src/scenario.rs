@@ -32,6 +32,9 @@ pub(crate) fn scenario(
             "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
         ));
     };
+    if sent.descriptors.len() > 1 || !(sent.descriptors.is_empty() || sent.protos.is_empty()) {
+        return Err(format!("{file}: a script loads files of .proto, or one descriptor set (loadProtoset)"));
+    }
     let common = &told.common;
     // how an origin is reached; any of several may be another's
     let tls = |origin: &str| {

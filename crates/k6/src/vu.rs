@@ -145,6 +145,8 @@ pub(crate) struct Answer {
     pub error_code: u32,
     /// The error in words.
     pub error: String,
+    /// Whether it could not be a request at all: its script throws, and nothing is measured.
+    pub is_unsendable: bool,
 }
 
 /// The way from JavaScript to whoever resumes its user.

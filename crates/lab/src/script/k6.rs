@@ -110,6 +110,10 @@ fn origin(target: &Target, script: &ScriptPlan) -> Result<Origin, LabError> {
         scheme: scheme.to_owned(),
         authority: authority.to_ascii_lowercase(),
         base_path: target.base_path.clone(),
+        types: match &target.protocol {
+            Protocol::Grpc(grpc) => grpc.types.clone(),
+            _ => None,
+        },
     })
 }
 
