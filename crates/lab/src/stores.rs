@@ -50,15 +50,16 @@ pub fn missing(stores: &[Store]) -> Option<LabError> {
 
 /// Several nodes of a store are not started where the memory that is free does not hold them.
 fn have_memory(stores: &[Store], free_bytes: Option<u64>) -> Result<(), LabError> {
-    let clusters = || stores.iter().filter(|store| store.is_started() && store.nodes > 1);
-    let of = |store: &Store| store.product.node_bytes(store.heap_bytes);
-    let needed: u64 = clusters().map(|store| of(store) * store.nodes as u64).sum();
-    let Some(free) = free_bytes.filter(|free| needed > *free) else { return Ok(()) };
     let mib = |bytes: u64| bytes >> 20;
-    let each = clusters()
-        .filter(|store| of(store) > 0)
-        .map(|store| format!("{}: {} nodes of {} MiB", store.name, store.nodes, mib(of(store))));
-    let each: Vec<String> = each.collect();
+    let (mut each, mut needed) = (Vec::new(), 0);
+    for store in stores.iter().filter(|store| store.is_started() && store.nodes > 1) {
+        let node_bytes = store.product.node_bytes(store.heap_bytes);
+        if node_bytes > 0 {
+            needed += node_bytes * store.nodes as u64;
+            each.push(format!("{}: {} nodes of {} MiB", store.name, store.nodes, mib(node_bytes)));
+        }
+    }
+    let Some(free) = free_bytes.filter(|free| needed > *free) else { return Ok(()) };
     let reason =
         format!("{} need {} MiB of memory, and {} MiB are free", each.join(", "), mib(needed), mib(free));
     Err(LabError::Usage(format!("{reason}; start fewer nodes, or give them less `heap`")))

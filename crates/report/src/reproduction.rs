@@ -330,6 +330,15 @@ mod tests {
     }
 
     #[test]
+    fn a_side_that_was_left_out_of_one_that_passed_is_no_pass() {
+        let mut kv = Repeated::without(&EXPERIMENTS[4], "here/kv", "Redis: not installed");
+        kv.status = Some(Status::Pass);
+        kv.figures.truncate(1);
+        let text = fitted(&blocks::reproduction(&all(vec![kv])), 200);
+        assert!(text.contains("no run") && text.contains("! Redis: not installed"), "{text}");
+    }
+
+    #[test]
     fn scenarios_of_an_experiment_are_known_by_their_names() {
         let title = |scenario: &str| crate::published::of(scenario).map(|of| of.title);
         assert_eq!(title("airline-split"), Some("Airline"));

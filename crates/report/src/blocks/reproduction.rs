@@ -82,7 +82,9 @@ fn beside(all: &Reproduction) -> Table {
     let mut table = Table::new(head).dispensable(&dispensable).whole_names();
     for repeated in &all.experiments {
         for of in &repeated.figures {
-            let status = repeated.status.map_or((Level::Unsure, "no run"), |of| (level(of), word(of)));
+            // a side that was left out has no verdict of those that ran
+            let status = repeated.status.filter(|_| of.per_s.is_some());
+            let status = status.map_or((Level::Unsure, "no run"), |of| (level(of), word(of)));
             table.row(&of.name, cells(of).into_iter().chain([Cell::Word(status.0, status.1.into())]));
         }
     }
@@ -134,7 +136,8 @@ fn one(of: &Repeated) -> Vec<Block> {
         let parts = [format!("{} found", count(found)), format!("{} lost", count(lost))];
         blocks.push(Block::line("acknowledged", &parts.each_ref().map(String::as_str)));
     }
-    let status = of.status.unwrap_or(Status::Invalid);
+    // what was left out of one that passed is no praise
+    let status = of.status.filter(|status| *status != Status::Pass).unwrap_or(Status::Invalid);
     blocks.extend(of.trouble.iter().take(TROUBLE_MAX).map(|why| Block::point(level(status), why)));
     if let Some(more) = of.trouble.len().checked_sub(TROUBLE_MAX).filter(|more| *more > 0) {
         blocks.push(Block::point(Level::Quiet, format!("{more} more, in its report")));
