@@ -283,7 +283,7 @@ mod tests {
         let limits = told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), all()));
         let named = &limits[0];
         assert!(named.contains("; of 3 agents b had the least room") && named.contains("97%"), "{limits:?}");
-        assert!(named.ends_with("of the others for 50% at most"), "{named}");
+        assert!(named.ends_with("the others' for 50% at most"), "{named}");
         assert!(told(CLOSED, |s| s.driver.agents = all()).is_empty(), "nothing held them up");
         let alone =
             told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), vec![agent("a", 0.97)]));

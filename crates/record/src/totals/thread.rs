@@ -175,9 +175,7 @@ mod tests {
         );
         assert!(agents[0].odd.is_none() && agents[2].odd.is_none());
         let busy = odd(&[thread(10, 0, 1_800_000), thread(10, 0, 200_000)]);
-        assert!(
-            busy[0].odd.as_ref().is_some_and(|odd| odd.contains("90% of the time, of the others for 10%"))
-        );
+        assert!(busy[0].odd.as_ref().is_some_and(|odd| odd.contains("90% of the time, the others' for 10%")));
         assert!(odd(&[thread(10, 9, 1_900_000)])[0].odd.is_none(), "it has no others");
         assert!(odd(&[thread(10, 9, 0), thread(10, 8, 0)]).iter().all(|agent| agent.odd.is_none()));
     }
