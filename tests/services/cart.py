@@ -18,7 +18,7 @@ class Cart(services.CartServicer):
     def Add(self, item, context):
         user = dict(context.invocation_metadata()).get("user", "")
         context.send_initial_metadata((("served-by", "cart"),))
-        context.set_trailing_metadata((("cost", str(item.amount)),))
+        context.set_trailing_metadata((("cost", str(item.amount)), ("served-by", "a trailer")))
         left_s = context.time_remaining()
         return protos.Total(total=item.amount, item=item, user=user, left_s=left_s or 0)
 

@@ -551,25 +551,34 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
     }
 }
 
-/// Notes files of message types, which the scenario then names. Files of `.proto` are looked for in the folders that imports
-/// are, else beside the script.
+/// Notes files of message types, which the scenario then names. Files of `.proto` and their imports are looked for in these
+/// folders; without any, beside the script.
 fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<()> {
     let host = host(&ctx)?;
     if !host.is_init.get() {
         return Err(thrown(&ctx, "load must be called in the init context"));
     }
     let beside = host.script.path.parent().unwrap_or(Path::new(".")).to_owned();
-    let mut loaded = host.script.grpc_files.lock().unwrap_or_else(PoisonError::into_inner);
+    let note = |known: &mut Vec<String>, path: &Path| {
+        let path = path.to_string_lossy().into_owned();
+        if !known.contains(&path) && known.len() < GRPC_FILES_MAX {
+            known.push(path);
+        }
+    };
+    let mut types = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    // without folders, imports are relative to the script's
+    let folders = if folders.is_empty() { vec![".".to_owned()] } else { folders };
     for file in files {
-        let mut places =
-            folders.iter().map(|folder| Path::new(folder).join(&file)).chain([file.clone().into()]);
+        let mut places = folders.iter().map(|folder| Path::new(folder).join(&file));
         let Some(found) = places.find(|place| beside.join(place).is_file()) else {
             return Err(thrown(&ctx, &format!("open {file}: no such file")));
         };
-        let one = (found.to_string_lossy().into_owned(), is_descriptors);
-        if !loaded.contains(&one) && loaded.len() < GRPC_FILES_MAX {
-            loaded.push(one);
-        }
+        let found = found.strip_prefix(".").unwrap_or(&found);
+        note(if is_descriptors { &mut types.descriptors } else { &mut types.protos }, found);
+    }
+    if !is_descriptors {
+        let there = folders.iter().map(Path::new).filter(|folder| beside.join(folder).is_dir());
+        there.for_each(|folder| note(&mut types.includes, folder));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use url::Url;
 use crate::label::label_of;
 use crate::metrics::Metrics;
 use crate::requests::is_grpc;
-use crate::script::Script;
+use crate::script::{GrpcTypes, Script};
 use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
@@ -40,10 +40,8 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
-    /// Files of message types of gRPC that it loads.
-    pub protos: Vec<String>,
-    /// Files of descriptor sets that it loads.
-    pub descriptors: Vec<String>,
+    /// Message types of gRPC that it loads.
+    pub types: GrpcTypes,
     /// The first that it asks for which is no URL.
     pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
@@ -87,7 +85,7 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
     if has("teardown") {
         rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
-    rehearsal.sent.take_types(script);
+    rehearsal.sent.types = script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner).clone();
     rehearsal.sent
 }
 
@@ -154,17 +152,6 @@ fn is_blocked(script: &Script, url: &str) -> bool {
 }
 
 impl Sent {
-    /// Takes the files of message types that the script has loaded.
-    fn take_types(&mut self, script: &Script) {
-        let loaded = script.grpc_files.lock().unwrap_or_else(PoisonError::into_inner);
-        for (file, is_descriptors) in loaded.iter() {
-            let known = if *is_descriptors { &mut self.descriptors } else { &mut self.protos };
-            if !known.contains(file) {
-                known.push(file.clone());
-            }
-        }
-    }
-
     /// Notes where a request goes.
     fn note(&mut self, script: &Script, request: &Request, labels: &mut Vec<String>) {
         if is_blocked(script, &request.url) {

@@ -32,7 +32,8 @@ pub(crate) fn scenario(
             "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
         ));
     };
-    if sent.descriptors.len() > 1 || !(sent.descriptors.is_empty() || sent.protos.is_empty()) {
+    let types = &sent.types;
+    if types.descriptors.len() > 1 || !(types.descriptors.is_empty() || types.protos.is_empty()) {
         return Err(format!("{file}: a script loads files of .proto, or one descriptor set (loadProtoset)"));
     }
     let common = &told.common;
@@ -42,12 +43,15 @@ pub(crate) fn scenario(
         if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
     };
     // reflection tells the types where the script loads none
-    let protos = |origin: &str| -> Vec<Value> {
-        let all = sent.protos.iter().filter(|_| is_grpc(origin));
-        all.map(|file| Value::from(verbatim(file))).collect()
+    let of = |paths: &[String], origin: &str| -> Vec<Value> {
+        let all = paths.iter().filter(|_| is_grpc(origin));
+        all.map(|path| Value::from(verbatim(path))).collect()
     };
-    let descriptors =
-        |origin: &str| sent.descriptors.first().filter(|_| is_grpc(origin) && sent.protos.is_empty());
+    let protos = |origin: &str| of(&types.protos, origin);
+    // files beside the script find each other without
+    let is_in_folder = types.protos.iter().any(|file| file.contains('/'));
+    let includes = |origin: &str| if is_in_folder { of(&types.includes, origin) } else { Vec::new() };
+    let descriptors = |origin: &str| types.descriptors.first().filter(|_| is_grpc(origin));
     let mut targets = Map::default();
     for (at, origin) in others.iter().enumerate() {
         let mut target = Map::from([("url", verbatim(origin))]);
@@ -59,6 +63,9 @@ pub(crate) fn scenario(
         }
         if !protos(origin).is_empty() {
             target.insert("protos", protos(origin));
+        }
+        if !includes(origin).is_empty() {
+            target.insert("includes", includes(origin));
         }
         if let Some(file) = descriptors(origin) {
             target.insert("descriptors", verbatim(file));
@@ -124,6 +131,7 @@ pub(crate) fn scenario(
             connect_to: common.address(system).map(|address| verbatim(&address).into()),
             tls: tls(system),
             protos: protos(system),
+            includes: includes(system),
             descriptors: descriptors(system).map(|file| verbatim(file).into()),
             ..System::default()
         }),

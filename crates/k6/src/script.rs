@@ -86,12 +86,23 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
-    /// Files of message types of gRPC that it loads, and whether each is a descriptor set.
-    pub grpc_files: Mutex<Vec<(String, bool)>>,
+    /// What it loads of message types of gRPC.
+    pub grpc_types: Mutex<GrpcTypes>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
+}
+
+/// Message types of gRPC that a script loads, by paths relative to it.
+#[derive(Debug, Clone, Default)]
+pub struct GrpcTypes {
+    /// Files of `.proto`.
+    pub protos: Vec<String>,
+    /// Folders in which these import each other.
+    pub includes: Vec<String>,
+    /// Files with descriptor sets.
+    pub descriptors: Vec<String>,
 }
 
 /// What a script says of itself.
@@ -137,7 +148,7 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
-            grpc_files: Mutex::default(),
+            grpc_types: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
         }

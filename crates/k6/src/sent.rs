@@ -25,23 +25,16 @@ impl Sent {
     /// The answer, as the user takes it.
     pub fn answer(&self, view: &AnswerView<'_>) -> Answer {
         let mut head = String::new();
-        let mut behind = String::new();
         let mut sets_cookies = false;
-        let is_of_grpc = GrpcCode::of_status(view.status()).is_some();
         view.each_header(&mut |name, value| {
             sets_cookies |= name.eq_ignore_ascii_case(b"set-cookie");
-            let is_behind =
-                is_of_grpc && std::str::from_utf8(name).is_ok_and(|name| view.trailer(name).is_some());
-            let lines = if is_behind { &mut behind } else { &mut head };
-            lines.push_str(&String::from_utf8_lossy(name));
-            lines.push_str(": ");
-            lines.push_str(&String::from_utf8_lossy(value));
-            lines.push('\n');
+            add_line(&mut head, name, value);
         });
-        if is_of_grpc {
-            // as an empty line ends a head
-            head.push('\n');
-            head.push_str(&behind);
+        if GrpcCode::of_status(view.status()).is_some() {
+            // trailers are the last of all headers: an empty line goes before them
+            let mut trailers = String::new();
+            view.each_trailer(&mut |name, value| add_line(&mut trailers, name, value));
+            head.insert(head.len() - trailers.len(), '\n');
         }
         Answer {
             status: view.status(),
@@ -78,6 +71,13 @@ impl Sent {
             Some(_) => AnswerCheck::Wrong(format!("status {status} is not expected")),
         }
     }
+}
+
+fn add_line(lines: &mut String, name: &[u8], value: &[u8]) {
+    lines.push_str(&String::from_utf8_lossy(name));
+    lines.push_str(": ");
+    lines.push_str(&String::from_utf8_lossy(value));
+    lines.push('\n');
 }
 
 /// Parts of a request's time as k6 has them: blocked is all that comes before it is sent, and sending is in waiting.

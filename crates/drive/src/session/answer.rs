@@ -130,6 +130,8 @@ pub(crate) trait Answer {
     fn trailer(&self, _name: &str) -> Option<&[u8]> {
         None
     }
+    /// Its headers behind the body, one after the other, by name and value. Those of gRPC are the last of `each_header`, too.
+    fn each_trailer(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
     /// What its `Set-Cookie` headers say, one after the other.
     fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}
     /// The body, or the message.

@@ -236,6 +236,11 @@ impl AnswerView<'_> {
         self.answer.trailer(name)
     }
 
+    /// Its headers behind the body, one after the other, by name and value; of gRPC they are the last of `each_header`, too.
+    pub fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.answer.each_trailer(tell);
+    }
+
     /// Whether it is at its end; over an open stream parts of it come before.
     pub fn is_whole(&self) -> bool {
         self.whole.is_some()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
@@ -89,7 +90,8 @@ impl Types {
     /// # Errors
     /// In words: there is none, and which is nearest.
     pub fn method(&self, name: &MethodName) -> Result<Method, String> {
-        let Some(service) = self.0.get_service_by_name(&name.service) else {
+        let known = self.0.get_service_by_name(&name.service);
+        let Some(service) = known.or_else(|| HEALTH_CHECK.get_service_by_name(&name.service)) else {
             let names = self.services();
             let hint = did_you_mean(&name.service, names.iter().map(String::as_str));
             let there = match names.len() {
@@ -126,9 +128,28 @@ impl Types {
     }
 }
 
+/// The health check, whose types nobody has to give (gRPC's doc/health-checking.md).
+static HEALTH_CHECK: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    const SOURCE: &str = r#"syntax = "proto3";
+        package grpc.health.v1;
+        message HealthCheckRequest { string service = 1; }
+        message HealthCheckResponse {
+            enum ServingStatus { UNKNOWN = 0; SERVING = 1; NOT_SERVING = 2; SERVICE_UNKNOWN = 3; }
+            .grpc.health.v1.HealthCheckResponse.ServingStatus status = 1;
+        }
+        service Health {
+            rpc Check(.grpc.health.v1.HealthCheckRequest) returns (.grpc.health.v1.HealthCheckResponse);
+            rpc Watch(.grpc.health.v1.HealthCheckRequest) returns (stream .grpc.health.v1.HealthCheckResponse);
+        }"#;
+    let mut pool = DescriptorPool::new();
+    let file = protox::file::File::from_source("grpc/health/v1/health.proto", SOURCE).expect("it is valid");
+    pool.add_file_descriptor_proto(file.into()).expect("its names are whole");
+    pool
+});
+
 /// An error of the compiler: with its place, where it has one.
 fn told(error: &protox::Error, file: &Path) -> String {
-    if error.is_file_not_found() && error.file().is_none_or(|missing| file.ends_with(missing)) {
+    if error.is_file_not_found() && !file.exists() {
         return format!("{} is not there", file.display());
     }
     // what it says in debug is file, line and column before the words

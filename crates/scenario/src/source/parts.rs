@@ -21,6 +21,8 @@ record! {
         tls: Map = "tls",
         /// Files of message types of gRPC.
         protos: Vec<Value> = "protos",
+        /// Folders in which these import each other.
+        includes: Vec<Value> = "includes",
         /// A file with a descriptor set.
         descriptors: Option<Scalar> = "descriptors",
     }

@@ -3,14 +3,14 @@ import grpc from "k6/net/grpc";
 import { check } from "k6";
 
 const client = new grpc.Client();
-client.load([], "cart.proto");
+client.load(["protos"], "shop/cart.proto");
 
 export const options = { vus: 1, iterations: 1, thresholds: { grpc_req_duration: ["p(95)<5000"], checks: ["rate==1"] } };
 
 const told = (what, answer) => {
   const { "content-type": type, "served-by": servedBy } = answer.headers;
   const { error, trailers, message } = answer;
-  console.log(JSON.stringify({ what, status: answer.status, message, error, type, servedBy, cost: trailers.cost, reason: trailers.reason }));
+  console.log(JSON.stringify({ what, status: answer.status, message, error, type, servedBy, trailers }));
 };
 
 export default () => {
@@ -27,6 +27,8 @@ export default () => {
   late.message = null;
   late.error.message = "";
   told("late", late);
+  const { status, message } = client.healthCheck("shop.Cart");
+  console.log(JSON.stringify({ what: "health", status, message }));
   check(added, { "status is OK": (r) => r && r.status === grpc.StatusOK, "the total": (r) => r.message.total === "42" });
   check(failed, { "status is NOT_FOUND": (r) => r.status === grpc.StatusNotFound });
   check(late, { "status is DEADLINE_EXCEEDED": (r) => r.status === grpc.StatusDeadlineExceeded });

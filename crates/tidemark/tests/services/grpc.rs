@@ -221,11 +221,18 @@ fn the_page_of_grpc_begins_with_what_works() {
 #[test]
 fn a_script_of_k6_calls_as_k6_does() {
     let folder = tempfile::tempdir().unwrap();
-    for (from, name) in
-        [(services(), "cart.proto"), (services().join("../../crates/tidemark/tests/services"), "grpc.js")]
-    {
-        fs::copy(from.join(name), folder.path().join(name)).unwrap();
-    }
+    let script = services().join("../../crates/tidemark/tests/services/grpc.js");
+    fs::copy(script, folder.path().join("grpc.js")).unwrap();
+    // a file that imports another by its place below a third folder
+    let shop = folder.path().join("protos/shop");
+    fs::create_dir_all(&shop).unwrap();
+    let types = fs::read_to_string(services().join("cart.proto")).unwrap();
+    let (service, messages) = types.split_at(types.find("enum Size").unwrap());
+    let head = "syntax = \"proto3\";\npackage shop;\n";
+    let imports = "import \"google/protobuf/duration.proto\";\nimport \"google/protobuf/timestamp.proto\";\n";
+    let own = service.replace("package shop;", "package shop;\nimport \"shop/messages.proto\";");
+    fs::write(shop.join("cart.proto"), own).unwrap();
+    fs::write(shop.join("messages.proto"), format!("{head}{imports}{messages}")).unwrap();
     let cart = format!("CART={}", filled("{cart}"));
     let output = run(folder.path(), &["run", "grpc.js", "-e", &cart]);
     let shown = format!("{}{}", stdout(&output), stderr(&output));
@@ -235,19 +242,21 @@ fn a_script_of_k6_calls_as_k6_does() {
         .collect();
     let wanted = [
         serde_json::json!({
-            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"], "cost": ["42"],
+            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"],
+            "trailers": {"cost": ["42"], "served-by": ["a trailer"]},
             "message": {"user": "ann", "leftS": 0, "total": "42", "item": {
                 "at": "2025-01-02T03:04:05Z", "cash": true, "name": "lamp", "amount": "42", "size": "LARGE", "picture": "aGk=",
                 "marks": {"a": 1},
             }},
         }),
         serde_json::json!({
-            "what": "fail", "status": 5, "message": null, "reason": ["wished"],
+            "what": "fail", "status": 5, "message": null, "trailers": {"reason": ["wished"]},
             "error": {"code": 5, "message": "no such cart: 100% – sorry", "details": []},
         }),
         serde_json::json!({
-            "what": "late", "status": 4, "message": null, "error": {"code": 4, "message": "", "details": []},
+            "what": "late", "status": 4, "message": null, "trailers": {}, "error": {"code": 4, "message": "", "details": []},
         }),
+        serde_json::json!({"what": "health", "status": 0, "message": {"status": "SERVING"}}),
     ];
     assert_eq!(told, wanted, "{shown}");
     assert_says(&shown, &["shop.Cart/Fail", "grpc_req_duration"]);

@@ -297,6 +297,10 @@ impl Answer for Reply {
         self.behind.get(name).map(|value| value.as_bytes())
     }
 
+    fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.behind.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+    }
+
     fn body(&self) -> &[u8] {
         &self.json
     }

@@ -148,6 +148,10 @@ impl Answer for Reply {
         self.trailers.get(name).map(|value| value.as_bytes())
     }
 
+    fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.trailers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+    }
+
     fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
         self.headers.get_all(SET_COOKIE).iter().for_each(|value| take(value.as_bytes()));
     }
