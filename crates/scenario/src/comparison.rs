@@ -217,15 +217,19 @@ fn read(
     let mut sides = Vec::new();
     let mut reached = vec![Reached::default(); others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
+    let read = |(key, node)| Some((key, Variant::read(node, &reader)?));
+    let wanted = named.iter().map(|(key, node)| (key, node)).filter_map(read);
+    let named: Vec<(&Node, Variant<'_>)> =
+        wanted.filter(|(_, said)| said.when.value != Some(false)).collect();
     if named.len() < 2 && !sink.has_errors() {
         sink.error(root.get(COMPARE).unwrap_or(root), "at least two scenarios are needed to compare");
     }
-    if named.len() > SIDES_MAX {
-        sink.error(&named[SIDES_MAX].0, format!("at most {SIDES_MAX} scenarios can be compared"));
+    if let Some((key, _)) = named.get(SIDES_MAX) {
+        sink.error(key, format!("at most {SIDES_MAX} scenarios can be compared"));
     }
-    for (name, node) in named.iter().take(SIDES_MAX) {
-        let (Some(name), Some(said)) = (name.text(), Variant::read(node, &reader)) else { continue };
-        let of = said.scenario.node().unwrap_or(node);
+    for (key, said) in named.iter().take(SIDES_MAX) {
+        let Some(name) = key.text() else { continue };
+        let of = said.scenario.node().unwrap_or(key);
         let Some(scenario) = reader.text(of) else { continue };
         let Some(text) = Text::find(&scenario, source.base_dir) else {
             sink.error(of, unknown_name(&scenario));
@@ -457,6 +461,16 @@ mod tests {
         let comparison = compared(&text, &[("n", "2")]).unwrap();
         assert_eq!((comparison.rounds, users(&comparison)), (2, vec![6, 2]));
         assert_eq!(comparison.equal_rate, Some(0.5));
+    }
+
+    #[test]
+    fn a_row_is_there_when_its_condition_holds() {
+        let text = "settings: {large: false}\ncompare:\n  one: a.yaml\n  two: {scenario: a.yaml, set: {n: 2}, when: '${not large}'}\n  \
+                    three: {scenario: a.yaml, set: {n: 3}, when: '${large}'}\n";
+        assert_eq!(users(&compared(text, &[]).unwrap()), [2, 4]);
+        assert_eq!(users(&compared(text, &[("large", "true")]).unwrap()), [2, 6]);
+        let none = "compare:\n  one: a.yaml\n  two: {scenario: a.yaml, when: false}\n";
+        assert!(compared(none, &[]).unwrap_err().contains("at least two scenarios"));
     }
 
     #[test]

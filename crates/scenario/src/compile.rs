@@ -142,7 +142,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         is_alone,
     };
     steps::check_beside(&whole);
-    let stores = store::read(root.get("stores"), reader);
+    let stores = store::read(root.get("stores"), base, reader);
     stores.tell(system_node, &mut system, reader);
     services.tell(&stores, reader);
     services.check(&system, system_node, reader);

@@ -184,7 +184,24 @@ impl<'a> Site<'a> {
 
     /// Makes the folder of a node's data, where the user that it runs as can reach it, and gives it to that.
     fn data(&self, name: &str, members: &mut Members) -> Result<PathBuf, LabError> {
-        let given = (self.setup.data_of)(name);
+        let mut given = (self.setup.data_of)(name);
+        if let Some(directory) = &self.store.directory {
+            let refused = |why: &str| {
+                let (name, directory) = (&self.store.name, directory.display());
+                Err(LabError::Usage(format!(
+                    "the store {name} has its data in the directory {directory}: {why}"
+                )))
+            };
+            if given.is_some() {
+                return refused("a fault of its disk needs a disk of its own; leave `directory` out");
+            }
+            if !directory.is_dir() {
+                return refused("there is no such directory; make it first");
+            }
+            let folder = std::path::absolute(directory).map_err(|error| unwritable(directory, &error))?;
+            given = Some(folder.join(format!("tidemark-{}", unique())).join(name));
+            members.remarks = format!("; its data lay in {}", directory.display());
+        }
         let mut data = given.clone().unwrap_or_else(|| self.run_dir.join("data").join(name));
         // nobody else enters it: it has the password
         let make = |data: &Path| {
@@ -197,13 +214,15 @@ impl<'a> Site<'a> {
             members.data.push(DataDir(data.clone(), self.setup.keep_data));
             return Ok(data);
         };
-        if let Some(closed) = closed_to(&self.run_dir, user) {
+        let within = self.store.directory.as_ref().unwrap_or(&self.run_dir);
+        if let Some(closed) = closed_to(within, user) {
             let (title, closed) = (&self.program.title, closed.display());
             let runs_as = self.launcher.user().unwrap_or_default();
             if given.is_some() || self.setup.keep_data {
                 return Err(LabError::Usage(format!(
-                    "{title} runs as the user `{runs_as}`, who cannot enter {closed}; choose another place with --out, like \
-                     {OUTSIDE}/run"
+                    "{title} runs as the user `{runs_as}`, who cannot enter {closed}; choose another place with {}, like \
+                     {OUTSIDE}/run",
+                    if self.store.directory.is_some() { "`directory`" } else { "--out" }
                 )));
             }
             data = Path::new(OUTSIDE).join(format!("tidemark-{}", unique())).join(name);

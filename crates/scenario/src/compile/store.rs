@@ -1,6 +1,7 @@
 //! Stores of a run, and who is told of them.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::time::Duration;
 
 use super::persistence;
@@ -45,7 +46,7 @@ pub(super) struct Stores {
 }
 
 /// Reads all of them.
-pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
+pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Stores {
     let entries = node.map(Node::entries).unwrap_or_default();
     if let Some((key, _)) = entries.get(STORES_MAX) {
         reader.sink.error(key, format!("{} stores; at most {STORES_MAX}", entries.len()));
@@ -57,7 +58,11 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
             // one that is not wanted is read nevertheless, for its mistakes
             let said = language::Store::read(node, reader)?;
             let product = product(name, key, &said, reader.sink)?;
-            Some((said.when.value.unwrap_or(true), store(name, product, &said, reader)))
+            let mut store = store(name, product, &said, reader);
+            // the empty text of a setting stands for none
+            store.directory =
+                said.directory.value.filter(|path| !path.is_empty()).map(|path| base.join(path));
+            Some((said.when.value.unwrap_or(true), store))
         });
         match store {
             Some((true, store)) => {
@@ -183,6 +188,9 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
     for (key, _) in node.entries() {
         let Some(text) = key.text() else { continue };
         let title = product.title();
+        if text == "directory" && product.keys().contains(&"durability") && is_there.is_none() {
+            continue;
+        }
         if !product.keys().contains(&text) {
             let way_out = match text {
                 "nodes" => "; write a second store with a name of its own".to_owned(),

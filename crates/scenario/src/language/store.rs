@@ -37,6 +37,9 @@ record! {
             "Whether an acknowledged write is on disk (`synced`), comes there later, or never; the strongest that \
              the product has is the default.",
         persistence: Persistence<'n> = "Redis, Valkey, KeyDB: how data are kept on disk, beyond `durability`.",
+        directory: Text =
+            "Where its data lie: a directory that exists, relative to this file. A folder of its own is made in it for \
+             the run. By default they lie in the run directory.",
         url: Text = "All but Cassandra and Kafka: where it is; then nothing is started.",
         addresses: Texts = "Cassandra, Kafka: HOST:PORT of some of its nodes; then nothing is started.",
         when: Bool = "Whether it is there, with settings: `${store == 'cassandra'}`; else true.",

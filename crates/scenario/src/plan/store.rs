@@ -1,5 +1,6 @@
 //! Stores that the lab starts before the system, or that it finds there.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::persistence::{AppendOnly, Persistence};
@@ -30,6 +31,8 @@ pub struct Store {
     pub durability: Durability,
     /// How it keeps its data, beyond that; of stores that speak Redis' protocol.
     pub persistence: Persistence,
+    /// The directory in which its data lie, where the scenario says so.
+    pub directory: Option<PathBuf>,
     /// Longest time until all of it is ready; fetching it does not count.
     pub ready_within: Duration,
 }
@@ -81,6 +84,7 @@ impl Store {
             memory_bytes: None,
             durability: product.durability(),
             persistence: Persistence::default(),
+            directory: None,
             ready_within: Duration::from_secs(180),
         }
     }
