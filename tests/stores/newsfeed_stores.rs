@@ -282,6 +282,35 @@ fn with_everything_in_stores_nothing_is_lost_whichever_breaks() {
     });
 }
 
+/// Posts are found in Solr by the published fields, and nothing that was posted is lost when it is killed.
+#[cfg(feature = "opensearch")]
+#[test]
+fn stories_in_solr_are_found_and_posts_outlive_its_death() {
+    use tidemark_store::opensearch::{Engine, OpenSearch, Options};
+    let solr = match Started::start("solr: {heap: 256MiB, ready within: 8m}", false) {
+        Ok(stores) => stores,
+        Err(LabError::Usage(reason)) => return eprintln!("skipped: {reason}"),
+        Err(error) => panic!("{error}"),
+    };
+    let usual = Options { engine: Engine::Solr, index: "outbound".into(), ..Options::default() };
+    let options = Options { url: solr.place("solr"), ..usual.clone() };
+    crate::feed_roles::search(&*OpenSearch::open(options.clone()).expect("a core"));
+    let Err(error) = OpenSearch::open(Options { index: "nowhere".into(), ..options }) else {
+        panic!("there is no such core");
+    };
+    assert!(error.to_string().contains("404"), "{error}");
+
+    posts_survive(&solr.arguments(&["search=solr"]), &|posts, (authority, _)| {
+        posts.go_on();
+        let said = Client::connect(authority).get("/metrics").body;
+        assert!(said.contains("search=\"solr\""), "{said}");
+        let handle = solr.stores.started().remove(0);
+        held(&handle).kill();
+        held(&handle).restart(&|| true).expect("it starts again");
+        posts.go_on();
+    });
+}
+
 /// The shipped scenario.
 #[cfg(all(feature = "opensearch", feature = "postgres", feature = "redis"))]
 #[test]

@@ -78,8 +78,10 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     }
     let (sides, left_out) = installed(comparison);
     if sides.is_empty() {
-        return Err(LabError::Usage(format!("nothing is left to compare: {}", left_out.join("; "))).into());
+        let reasons: Vec<String> = left_out.into_iter().map(|(_, why)| why).collect();
+        return Err(LabError::Usage(format!("nothing is left to compare: {}", reasons.join("; "))).into());
     }
+    let left_out: Vec<String> = left_out.into_iter().map(|(names, why)| format!("{names}: {why}")).collect();
     let comparison = &Comparison { sides, ..comparison.clone() };
     let own_url = |side: &Side| match &side.plan.system.origin {
         // where a store is driven its address is known once it is started
@@ -124,7 +126,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
 }
 
 /// What can be compared here, and what is left out, with why.
-fn installed(comparison: &Comparison) -> (Vec<Side>, Vec<String>) {
+fn installed(comparison: &Comparison) -> (Vec<Side>, Vec<(String, String)>) {
     let (mut here, mut left_out) = (Vec::new(), Vec::<(String, String)>::new());
     for side in &comparison.sides {
         let Some(why) = stores::missing(&side.plan.stores).filter(|_| side.if_installed) else {
@@ -137,7 +139,7 @@ fn installed(comparison: &Comparison) -> (Vec<Side>, Vec<String>) {
             None => left_out.push((side.name.clone(), why)),
         }
     }
-    (here, left_out.into_iter().map(|(names, why)| format!("{names}: {why}")).collect())
+    (here, left_out)
 }
 
 /// The runs, one after the other.

@@ -10,6 +10,7 @@ pub mod memcached;
 mod opensearch;
 mod postgres;
 pub mod redis;
+mod solr;
 
 use tidemark_scenario::plan::Product;
 
@@ -22,6 +23,7 @@ use self::memcached::Memcached;
 use self::opensearch::OpenSearch;
 use self::postgres::Postgres;
 use self::redis::{DRAGONFLY, GARNET, KEYDB, REDIS, VALKEY};
+use self::solr::Solr;
 use crate::figures::product;
 use crate::stores::launcher::Launcher;
 
@@ -37,6 +39,7 @@ pub fn launcher(product: Product) -> &'static dyn Launcher {
         Product::Postgres => &Postgres,
         Product::Mariadb => &Mariadb,
         Product::Opensearch => &OpenSearch,
+        Product::Solr => &Solr,
         Product::Valkey => &VALKEY,
         Product::Keydb => &KEYDB,
         Product::Dragonfly => &DRAGONFLY,

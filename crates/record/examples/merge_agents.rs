@@ -1,15 +1,12 @@
 //! What a second of a fleet costs its coordinator: so many agents hand a second over as bytes, with so many labels each, and
 //! all of it is read, merged and written into a run directory, as in a run; time is made up. `bench/fleet/run` runs it.
 //!
-//!   merge_agents [AGENTS [LABELS [SECONDS]]]   1000 agents, 20 labels, 20 seconds
+//!   merge_agents [AGENTS [LABELS [SECONDS [REQUESTS]]]]   1000 agents, 20 labels, 20 seconds, 5000 requests of each label
 
 use std::time::Instant;
 
 use tidemark_record::ledger::Part;
 use tidemark_record::{Handover, Outcome, RunWriter, Series, ThreadInterval, new_histogram};
-
-/// Requests of a label that an agent told of in a second.
-const REQUESTS: u64 = 5_000;
 
 /// Numbers that look random, the same each time: xorshift.
 struct Random(u64);
@@ -25,12 +22,12 @@ impl Random {
 }
 
 /// A second of an agent: response times of a label spread over two decades around its own.
-fn second(agent: u16, at_s: u64, labels: u16, random: &mut Random) -> Handover {
-    let mut interval = ThreadInterval::empty(agent, at_s * 1_000_000, (at_s + 1) * 1_000_000);
+fn second(agent: u16, labels: u16, requests: u64, random: &mut Random) -> Handover {
+    let mut interval = ThreadInterval::empty(agent, 0, 1_000_000);
     interval.in_window = true;
     for label in 0..labels {
         let mut response_time_us = new_histogram();
-        for _ in 0..REQUESTS {
+        for _ in 0..requests {
             let middle = 200.0 * f64::from(1 + label % 10);
             response_time_us.record((middle * 10f64.powf(2.0 * random.share() - 1.0)) as u64);
         }
@@ -42,13 +39,13 @@ fn second(agent: u16, at_s: u64, labels: u16, random: &mut Random) -> Handover {
             service_time_us: response_time_us.clone(),
             response_time_less_lag_us: response_time_us.clone(),
             response_time_us,
-            bodies: REQUESTS,
-            body_bytes: 100 * REQUESTS,
+            bodies: requests,
+            body_bytes: 100 * requests,
         });
     }
-    interval.offered = REQUESTS * u64::from(labels);
+    interval.offered = requests * u64::from(labels);
     interval.measured_offered = interval.offered;
-    for _ in 0..REQUESTS {
+    for _ in 0..requests {
         interval.lag_us.record((5.0 + 295.0 * random.share()) as u64);
     }
     Handover::Interval(Box::new(interval), Part::new(agent))
@@ -58,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let mut number = |default: u16| words.next().map_or(Ok(default), |word| word.parse());
     let (agents, labels, seconds) = (number(1_000)?, number(20)?, number(20)?);
+    let requests = u64::from(number(5_000)?);
     let names: Vec<String> = (0..labels).map(|label| format!("label {label}")).collect();
     let folder = std::env::temp_dir().join(format!("merge-agents-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
@@ -65,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writer.threads(usize::from(agents));
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     // a few different seconds stand for all: making one costs more than merging it
-    let made: Vec<Handover> = (0..8).map(|agent| second(agent, 0, labels, &mut random)).collect();
+    let made: Vec<Handover> = (0..8).map(|agent| second(agent, labels, requests, &mut random)).collect();
     let (mut bytes, mut slowest, mut all) = (0, 0.0f64, 0.0);
     for at_s in 0..u64::from(seconds) {
         let mut handed = Vec::new();
@@ -94,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
     let seconds = f64::from(seconds);
-    println!("{agents} agents with {labels} labels each");
+    println!("{agents} agents with {labels} labels each, {requests} requests of each in a second");
     println!("a second is merged in   {:.0} ms (mean), {slowest:.0} ms (slowest)", all / seconds);
     println!("an agent's second has   {:.1} KiB", bytes as f64 / seconds / f64::from(agents) / 1024.0);
     println!("memory                  {peak} at most");

@@ -217,19 +217,17 @@ fn read(
     let mut sides = Vec::new();
     let mut reached = vec![Reached::default(); others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
-    let read = |(key, node)| Some((key, Variant::read(node, &reader)?));
-    let wanted = named.iter().map(|(key, node)| (key, node)).filter_map(read);
-    let named: Vec<(&Node, Variant<'_>)> =
-        wanted.filter(|(_, said)| said.when.value != Some(false)).collect();
+    let read = named.iter().filter_map(|(key, node)| Some((key, node, Variant::read(node, &reader)?)));
+    let named: Vec<_> = read.filter(|(.., said)| said.when.value != Some(false)).collect();
     if named.len() < 2 && !sink.has_errors() {
         sink.error(root.get(COMPARE).unwrap_or(root), "at least two scenarios are needed to compare");
     }
-    if let Some((key, _)) = named.get(SIDES_MAX) {
+    if let Some((key, ..)) = named.get(SIDES_MAX) {
         sink.error(key, format!("at most {SIDES_MAX} scenarios can be compared"));
     }
-    for (key, said) in named.iter().take(SIDES_MAX) {
+    for (key, node, said) in named.iter().take(SIDES_MAX) {
         let Some(name) = key.text() else { continue };
-        let of = said.scenario.node().unwrap_or(key);
+        let of = said.scenario.node().unwrap_or(node);
         let Some(scenario) = reader.text(of) else { continue };
         let Some(text) = Text::find(&scenario, source.base_dir) else {
             sink.error(of, unknown_name(&scenario));

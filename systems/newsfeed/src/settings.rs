@@ -160,8 +160,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "search",
         default: "embedded",
-        allowed: "embedded, tantivy or opensearch",
-        help: "what finds stories by their words: an index in this process's memory, one on its disk by tantivy, or OpenSearch",
+        allowed: "embedded, tantivy, opensearch or solr",
+        help: "what finds stories by their words: an index in this process's memory, one on its disk by tantivy, OpenSearch, or Solr",
     },
     #[cfg(feature = "opensearch")]
     Setting {
@@ -179,10 +179,24 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     #[cfg(feature = "opensearch")]
     Setting {
+        name: "solr",
+        default: "http://127.0.0.1:8983",
+        allowed: "http://HOST:PORT",
+        help: "search=solr: where it is",
+    },
+    #[cfg(feature = "opensearch")]
+    Setting {
+        name: "solr_core",
+        default: "outbound",
+        allowed: "up to 255 small letters, digits, underscores and hyphens",
+        help: "search=solr: the core of the stories, with the fields id, sender and story",
+    },
+    #[cfg(feature = "opensearch")]
+    Setting {
         name: "search_timeout_s",
         default: "5",
         allowed: "1 to 3600",
-        help: "search=opensearch: how many seconds an answer is waited for",
+        help: "search=opensearch or solr: how many seconds an answer is waited for",
     },
     Setting {
         name: "search_mib_max",

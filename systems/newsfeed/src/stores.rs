@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tidemark_service::{SettingError, Settings, StartError};
 use tidemark_store::cache::Cache;
 use tidemark_store::feeds::Feeds;
+#[cfg(feature = "opensearch")]
+use tidemark_store::opensearch::{Engine, Options};
 use tidemark_store::people::People;
 use tidemark_store::search::Search;
 use tidemark_store::{Durability, EmbeddedFeed, InvertedIndex};
@@ -64,44 +66,48 @@ pub(crate) enum SearchIn {
     /// An index on this process's disk.
     #[cfg(feature = "tantivy")]
     Tantivy,
-    /// In OpenSearch.
+    /// In OpenSearch or Solr.
     #[cfg(feature = "opensearch")]
-    OpenSearch(tidemark_store::opensearch::Options),
+    Server(tidemark_store::opensearch::Options),
 }
 
 impl SearchIn {
     fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         let mib: usize = settings.value("search_mib_max", 16..=1 << 20)?;
-        let opensearch = Self::opensearch(settings)?;
-        let not_built_in = SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" };
+        #[cfg(feature = "opensearch")]
+        let [opensearch, solr] = [
+            Self::server(settings, Engine::OpenSearch, ["opensearch", "search_index"])?,
+            Self::server(settings, Engine::Solr, ["solr", "solr_core"])?,
+        ];
         settings.text("search", |name| match name {
             "embedded" => Some(Ok(SearchIn::Embedded { bytes_max: mib << 20 })),
             #[cfg(feature = "tantivy")]
             "tantivy" => Some(Ok(SearchIn::Tantivy)),
             #[cfg(not(feature = "tantivy"))]
             "tantivy" => Some(Err(SettingError::NotBuiltIn { store: "tantivy", feature: "tantivy" })),
-            "opensearch" => Some(opensearch.ok_or(not_built_in)),
+            #[cfg(feature = "opensearch")]
+            "opensearch" => Some(Ok(opensearch)),
+            #[cfg(feature = "opensearch")]
+            "solr" => Some(Ok(solr)),
+            #[cfg(not(feature = "opensearch"))]
+            "opensearch" => Some(Err(SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" })),
+            #[cfg(not(feature = "opensearch"))]
+            "solr" => Some(Err(SettingError::NotBuiltIn { store: "Solr", feature: "opensearch" })),
             _ => None,
         })?
     }
 
-    #[cfg(not(feature = "opensearch"))]
-    fn opensearch(_: &Settings<'_>) -> Result<Option<Self>, SettingError> {
-        Ok(None)
-    }
-
+    /// A server, by the names of the settings that say where it is and what its index is called.
     #[cfg(feature = "opensearch")]
-    fn opensearch(settings: &Settings<'_>) -> Result<Option<Self>, SettingError> {
-        use tidemark_store::opensearch::Options;
+    fn server(settings: &Settings<'_>, engine: Engine, [place, index]: [&str; 2]) -> Result<Self, SettingError> {
+        let usual = || Options { engine, ..Options::default() };
         let checked = |options: Options| options.check().is_ok().then_some(options);
-        let url = settings.text("opensearch", |url| {
-            checked(Options { url: url.to_owned(), ..Options::default() }).map(|options| options.url)
-        })?;
-        let index = settings.text("search_index", |index| {
-            checked(Options { index: index.to_owned(), ..Options::default() }).map(|options| options.index)
-        })?;
+        let url =
+            settings.text(place, |url| checked(Options { url: url.to_owned(), ..usual() }).map(|of| of.url))?;
+        let index = settings
+            .text(index, |index| checked(Options { index: index.to_owned(), ..usual() }).map(|of| of.index))?;
         let timeout = std::time::Duration::from_secs(settings.value("search_timeout_s", 1..=3600)?);
-        Ok(Some(SearchIn::OpenSearch(Options { url, index, timeout, ..Options::default() })))
+        Ok(SearchIn::Server(Options { url, index, timeout, ..usual() }))
     }
 }
 
@@ -160,7 +166,9 @@ impl Choice {
             #[cfg(feature = "tantivy")]
             SearchIn::Tantivy => "tantivy",
             #[cfg(feature = "opensearch")]
-            SearchIn::OpenSearch(_) => "opensearch",
+            SearchIn::Server(Options { engine: Engine::OpenSearch, .. }) => "opensearch",
+            #[cfg(feature = "opensearch")]
+            SearchIn::Server(Options { engine: Engine::Solr, .. }) => "solr",
         };
         [("people", self.people.name()), ("feeds", feeds), ("search", search), ("cache", self.cache.name())]
     }
@@ -183,7 +191,7 @@ impl Choice {
         };
         let search: Arc<dyn Search> = match &self.search {
             #[cfg(feature = "opensearch")]
-            SearchIn::OpenSearch(options) => tidemark_store::opensearch::OpenSearch::open(options.clone())?,
+            SearchIn::Server(options) => tidemark_store::opensearch::OpenSearch::open(options.clone())?,
             #[cfg(feature = "tantivy")]
             SearchIn::Tantivy => {
                 let dir = dir.filter(|_| durability != Durability::Memory).map(|dir| dir.join("search"));
@@ -279,10 +287,14 @@ mod tests {
     fn the_settings_of_opensearch_are_read() {
         let given =
             [("search", "opensearch"), ("opensearch", "http://search:9201"), ("search_timeout_s", "7")];
-        let SearchIn::OpenSearch(options) = read(&given).unwrap().search else { panic!("not OpenSearch") };
+        let SearchIn::Server(options) = read(&given).unwrap().search else { panic!("not OpenSearch") };
         assert_eq!((options.url.as_str(), options.index.as_str()), ("http://search:9201", "feed"));
         assert_eq!(options.timeout.as_secs(), 7);
-        for (name, value) in [("opensearch", "https://search"), ("search_index", "Feed")] {
+        let choice = read(&[("search", "solr"), ("solr", "http://search:8984")]).unwrap();
+        assert_eq!(choice.names()[2], ("search", "solr"));
+        let SearchIn::Server(options) = choice.search else { panic!("not Solr") };
+        assert_eq!((options.url.as_str(), options.index.as_str()), ("http://search:8984", "outbound"));
+        for (name, value) in [("opensearch", "https://search"), ("search_index", "Feed"), ("solr", "search")] {
             assert!(read(&[(name, value)]).is_err(), "{name}={value}");
         }
     }

@@ -1,4 +1,4 @@
-//! An index over stories in OpenSearch, or in Elasticsearch 7 or later, over HTTP.
+//! An index over stories in OpenSearch, in Elasticsearch 7 or later, or in Solr, over HTTP.
 //!
 //! ```no_run
 //! use tidemark_store::opensearch::{OpenSearch, Options};
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A story is one document, as published: `id`, `sender` and `story`, whose words the standard analyzer tells apart. Its
-//! key is the post's, so that the same again changes nothing. The index is made where it is not there, and shows what
-//! is new within a second.
+//! key is the post's, so that the same again changes nothing. OpenSearch's index is made where it is not there, and shows
+//! what is new within a second. Solr's core is there already, and shows what is acknowledged ([`Engine`]).
 //!
 //! **Adding** is grouped: stories that gather while a request is under way go with the next one, each acknowledged as
 //! the server says of it. **Searching** is one request: the words, any of them, the newest story of each poster.
@@ -22,6 +22,7 @@
 
 mod breaker;
 mod bulk;
+mod engine;
 mod http;
 mod options;
 
@@ -29,10 +30,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use hyper::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::answer::Answer;
@@ -45,7 +42,9 @@ use crate::search::{POSTERS_MAX, Search, WORDS_MAX};
 
 use breaker::Breaker;
 use bulk::Bulk;
-use http::{Answered, Connector, JSON, said};
+pub use engine::Engine;
+use engine::Question;
+use http::{Answered, Connector};
 pub use options::Options;
 
 /// Letters of a query; those behind them are not looked for. No more words than a server takes.
@@ -53,6 +52,7 @@ const LETTERS_MAX: usize = 1_000;
 
 /// The server, asked in bounds.
 struct Server {
+    engine: Engine,
     links: Arc<Links<Connector>>,
     breaker: Breaker,
     /// Requests refused while it did not answer.
@@ -61,20 +61,14 @@ struct Server {
 }
 
 impl Server {
-    async fn ask(
-        &self,
-        method: Method,
-        target: &str,
-        kind: &'static str,
-        body: Bytes,
-    ) -> Result<Answered, StoreError> {
+    async fn ask(&self, (method, target, kind, body): Question) -> Result<Answered, StoreError> {
         if !self.breaker.lets_through(Instant::now()) {
             self.broken.fetch_add(1, Ordering::Relaxed);
             let reason = "it did not answer, and is asked once a second until it does".into();
             return Err(StoreError::Unreachable { place: self.links.place(), reason });
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let asked = self.links.ask(async |http| http.send(method, target, kind, body).await).await;
+        let asked = self.links.ask(async |http| http.send(method, &target, kind, body).await).await;
         let well = match &asked {
             Ok((status, _)) => !status.is_server_error(),
             // it was not asked
@@ -108,68 +102,27 @@ impl OpenSearch {
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
         options.check()?;
         let runtime = runtime("opensearch")?;
-        let Options { index, timeout, waiting_max, .. } = options.clone();
-        let connector = Connector { address: options.address()?, index: index.clone(), timeout };
+        let Options { engine, index, timeout, waiting_max, .. } = options.clone();
+        let connector = Connector { engine, address: options.address()?, index: index.clone(), timeout };
         let links = runtime.block_on(Links::start(connector, options.bounds()))?;
         let server = Arc::new(Server {
+            engine,
             links,
             breaker: Breaker::default(),
             broken: AtomicU64::new(0),
             requests: AtomicU64::new(0),
         });
         let (bulk, sender) = Bulk::new(waiting_max);
-        runtime.spawn(sender.work(server.clone()));
+        runtime.spawn(sender.work(server.clone(), index.clone()));
         let writes = Writes::default();
         Ok(Arc::new(OpenSearch { server, bulk, index, timeout, writes, runtime: Some(runtime) }))
     }
 
     async fn find(&self, keywords: String, limit: usize) -> Result<Vec<u64>, StoreError> {
-        let query = json!({
-            "size": limit.min(POSTERS_MAX),
-            "query": {"match": {"story": {"query": keywords, "operator": "or"}}},
-            // the newest story of each poster
-            "collapse": {"field": "sender"},
-            "sort": [{"id": "desc"}],
-            "_source": false,
-            "track_total_hits": false,
-        });
-        let target = format!("/{}/_search?filter_path=timed_out,hits.hits.fields", self.index);
-        let (status, body) = self.server.ask(Method::POST, &target, JSON, query.to_string().into()).await?;
-        posters(status, &body)
-    }
-}
-
-#[derive(Deserialize)]
-struct Found {
-    timed_out: bool,
-    #[serde(default)]
-    hits: Hits,
-}
-
-#[derive(Deserialize, Default)]
-struct Hits {
-    #[serde(default)]
-    hits: Vec<Hit>,
-}
-
-#[derive(Deserialize)]
-struct Hit {
-    fields: Fields,
-}
-
-#[derive(Deserialize)]
-struct Fields {
-    sender: [u64; 1],
-}
-
-/// Who is named in the answer to a search.
-fn posters(status: StatusCode, body: &[u8]) -> Result<Vec<u64>, StoreError> {
-    let found = serde_json::from_slice::<Found>(body).ok().filter(|_| status.is_success());
-    match found {
-        Some(Found { timed_out: false, hits }) => {
-            Ok(hits.hits.into_iter().map(|Hit { fields: Fields { sender: [sender] } }| sender).collect())
-        }
-        _ => Err(StoreError::NoAnswer { reason: said(status, body).into() }),
+        let engine = self.server.engine;
+        let question = engine.find(&self.index, &keywords, limit.min(POSTERS_MAX));
+        let (status, body) = self.server.ask(question).await?;
+        engine.posters(status, &body)
     }
 }
 
@@ -203,7 +156,7 @@ impl Drop for OpenSearch {
 
 impl Search for OpenSearch {
     fn add(&self, post: &Post) -> Answer<'_, ()> {
-        let taken = check(post).and_then(|()| self.bulk.take(&self.index, post));
+        let taken = check(post).and_then(|()| self.bulk.take(self.server.engine.story(&self.index, post)));
         let answered = match taken {
             Ok(answered) => answered,
             Err(error) => {
@@ -265,17 +218,6 @@ mod tests {
     fn ids_as_texts_have_their_order() {
         let id = |at_us, server| id_text(PostId { at_us, server });
         assert!(id(9, u64::MAX) < id(10, 0) && id(10, 9) < id(10, 10) && id(u64::MAX, 0) > id(1 << 40, 0));
-    }
-
-    #[test]
-    fn the_posters_are_read_and_what_is_none_is_an_error() {
-        let of = |body: &str| posters(StatusCode::OK, body.as_bytes());
-        let two =
-            r#"{"timed_out":false,"hits":{"hits":[{"fields":{"sender":[7]}},{"fields":{"sender":[1]}}]}}"#;
-        assert_eq!(of(two).unwrap(), [7, 1]);
-        assert!(of(r#"{"timed_out":false}"#).unwrap().is_empty());
-        assert!(of(r#"{"timed_out":true}"#).is_err() && of("{}").is_err() && of("").is_err());
-        assert!(posters(StatusCode::NOT_FOUND, two.as_bytes()).is_err());
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     assert!(data.is_dir() && folder.path().join(format!("run/logs/{}.log", store.name)).is_file());
     // as they do on SIGTERM
     let ending = match store.product {
-        Product::Opensearch => "exit status 143",
+        Product::Opensearch | Product::Solr => "exit status 143",
         Product::Etcd => "killed by signal 15",
         _ => "exit status 0",
     };
@@ -279,6 +279,22 @@ fn opensearch_keeps_what_it_acknowledged() {
         writes,
         ("GET /t/_count?q=story:rain&filter_path=count", "{\"count\":2}"),
     );
+}
+
+#[test]
+fn solr_keeps_what_it_acknowledged() {
+    let within = Duration::from_secs(300);
+    let store =
+        Store { heap_bytes: 256 << 20, ready_within: within, ..Store::new("stories", Product::Solr) };
+    let update = "POST /solr/outbound/update?softCommit=true";
+    let story = |id: u8, words: &str| {
+        format!("{update}\n[{{\"id\": \"{id}\", \"sender\": {id}, \"story\": \"{words}\"}}]")
+    };
+    let [first, second, third] = [story(1, "snow"), story(2, "Rain"), story(3, "rain and snow")];
+    let count = "GET /solr/outbound/select?q=rain&fl=id&sort=id+asc&omitHeader=true&indent=false";
+    let found =
+        r#"{"response":{"numFound":2,"start":0,"numFoundExact":true,"docs":[{"id":"2"},{"id":"3"}]}}"#;
+    keeps_what_it_acknowledged(&store, http, [&first, &second, &third], (count, found));
 }
 
 /// Of a new index, whoever makes it.

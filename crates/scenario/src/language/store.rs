@@ -8,7 +8,7 @@ use crate::plan::{AppendOnly, Durability, Product};
 
 nodes! {
     /// A line of versions; which a product has is known once it is.
-    pub(crate) Version = Shape::Scalar(Scalar::Word(&["5.0", "4.1", "4.3", "3.8"]));
+    pub(crate) Version = Shape::Scalar(Scalar::Word(&["5.0", "4.1", "4.3", "3.8", "9.10"]));
 }
 
 record! {
@@ -17,8 +17,8 @@ record! {
         product: Product =
             "What it is; not needed where the store is called by a product's name.",
         version: Version =
-            "Line of versions: `5.0` (default) or `4.1` of Cassandra, `4.3` of Kafka, `3.8` of OpenSearch, `4.3` of \
-             Eureka. Others are what is installed.",
+            "Line of versions: `5.0` (default) or `4.1` of Cassandra, `4.3` of Kafka, `3.8` of OpenSearch, `9.10` \
+             of Solr, `4.3` of Eureka. Others are what is installed.",
         nodes: Whole<1> =
             "Cassandra, Kafka: how many nodes it has, 1 to 3. Stores that speak Redis' protocol, memcached: how many \
              servers, 1 to 16, each with a part of the keys. One by default, three for `cluster`.",
@@ -29,7 +29,7 @@ record! {
         threads: Whole<1> =
             "Redis, Valkey: I/O threads. KeyDB, Dragonfly, memcached: threads that serve. Of each node; by default \
              as the product has it.",
-        heap: Size = "Cassandra, Kafka, OpenSearch, Eureka: Java heap of each node; 512MiB by default, 256MiB of Eureka.",
+        heap: Size = "Cassandra, Kafka, OpenSearch, Solr, Eureka: Java heap of each node; 512MiB by default, 256MiB of Eureka.",
         memory: Size =
             "Stores that speak Redis' protocol, memcached: most memory for data, of each node. PostgreSQL: shared \
              buffers. MariaDB: buffer pool. By default as the product has it.",

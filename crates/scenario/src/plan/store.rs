@@ -133,6 +133,8 @@ words! {
         Mariadb = "mariadb",
         /// OpenSearch.
         Opensearch = "opensearch",
+        /// Solr.
+        Solr = "solr",
         /// Valkey.
         Valkey = "valkey",
         /// KeyDB.
@@ -160,6 +162,7 @@ impl Product {
             Product::Postgres => "PostgreSQL",
             Product::Mariadb => "MariaDB",
             Product::Opensearch => "OpenSearch",
+            Product::Solr => "Solr",
             Product::Valkey => "Valkey",
             Product::Keydb => "KeyDB",
             Product::Dragonfly => "Dragonfly",
@@ -176,6 +179,7 @@ impl Product {
             Product::Cassandra => &["5.0", "4.1"],
             Product::Kafka => &["4.3"],
             Product::Opensearch => &["3.8"],
+            Product::Solr => &["9.10"],
             Product::Eureka => &["4.3"],
             _ => &[],
         }
@@ -247,7 +251,7 @@ impl Product {
             Product::Cassandra | Product::Kafka => {
                 &["product", "version", "nodes", "heap", "durability", "addresses", "when", "ready within"]
             }
-            Product::Opensearch => {
+            Product::Opensearch | Product::Solr => {
                 &["product", "version", "heap", "durability", "url", "when", "ready within"]
             }
             Product::Postgres | Product::Mariadb => {
@@ -294,7 +298,7 @@ impl Product {
             Product::Cassandra | Product::Kafka => &[],
             Product::Postgres => &["postgres", "postgresql"],
             Product::Mariadb => &["mysql", "mariadb"],
-            Product::Opensearch | Product::Eureka | Product::Etcd => &["http"],
+            Product::Opensearch | Product::Solr | Product::Eureka | Product::Etcd => &["http"],
             Product::Memcached => &["memcached"],
             Product::Redis | Product::Valkey | Product::Keydb | Product::Dragonfly | Product::Garnet => {
                 &["redis", "redis-cluster"]

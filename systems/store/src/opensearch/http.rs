@@ -9,17 +9,15 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
+use super::engine::Engine;
 use crate::error::StoreError;
 use crate::links::{Carrier, Connect, Failed};
 
 /// Largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// How long stories may take until they can be found.
-const REFRESH: &str = "1s";
 
 /// A connection.
 pub(super) struct Http {
@@ -29,6 +27,7 @@ pub(super) struct Http {
 
 /// Makes connections, and the index where it is not there.
 pub(super) struct Connector {
+    pub(super) engine: Engine,
     pub(super) address: Arc<str>,
     pub(super) index: String,
     pub(super) timeout: Duration,
@@ -88,28 +87,19 @@ impl Connector {
 
     /// Makes the index where it is not there.
     async fn make_index(&self, http: &Http) -> Result<(), StoreError> {
-        let target = format!("/{}", self.index);
-        let ask = async |method, body: Bytes| {
-            http.send(method, &target, JSON, body).await.map_err(|failed| StoreError::Unreachable {
+        let ask = async |method, target: &str, body: Bytes| {
+            http.send(method, target, JSON, body).await.map_err(|failed| StoreError::Unreachable {
                 place: self.place(),
                 reason: failed.reason().into(),
             })
         };
-        let (status, body) = ask(Method::HEAD, Bytes::new()).await?;
-        if status != StatusCode::NOT_FOUND {
-            return self.judge(status, &body);
-        }
-        let index = json!({
-            "settings": {
-                "index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": REFRESH}
-            },
-            "mappings": {"properties": {
-                "id": {"type": "keyword"},
-                "sender": {"type": "long"},
-                "story": {"type": "text", "analyzer": "standard"},
-            }},
-        });
-        let (status, body) = ask(Method::PUT, index.to_string().into()).await?;
+        let (method, target) = self.engine.look(&self.index);
+        let (status, body) = ask(method, &target, Bytes::new()).await?;
+        let index = match self.engine.make() {
+            Some(index) if status == StatusCode::NOT_FOUND => index,
+            _ => return self.judge(status, &body),
+        };
+        let (status, body) = ask(Method::PUT, &self.engine.path(&self.index), index).await?;
         // somebody else may have been quicker
         match String::from_utf8_lossy(&body).contains("resource_already_exists_exception") {
             true => Ok(()),
@@ -138,7 +128,7 @@ impl Connect for Connector {
     type Link = Http;
 
     fn place(&self) -> Arc<str> {
-        format!("http://{}/{}", self.address, self.index).into()
+        format!("http://{}{}", self.address, self.engine.path(&self.index)).into()
     }
 
     async fn connect(&self) -> Result<(Http, Carrier), StoreError> {

@@ -1,24 +1,25 @@
-//! Where OpenSearch is, and how it is used.
+//! Where OpenSearch or Solr is, and how it is used.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
 
+use super::engine::Engine;
 use crate::error::StoreError;
 use crate::links::{Bounds, host_and_port};
 
-/// The port where none is named.
-const PORT: u16 = 9200;
 /// The longest name of an index that it takes.
 const INDEX_LEN_MAX: usize = 255;
 
-/// Where OpenSearch is, and how it is used.
+/// Where OpenSearch or Solr is, and how it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// Which of the two.
+    pub engine: Engine,
     /// `http://HOST:PORT`.
     pub url: String,
-    /// The index of the stories; made if it is not there.
+    /// The index of the stories, which is made in OpenSearch if it is not there; or Solr's core.
     pub index: String,
     /// Connections; each carries one request at a time.
     pub connections: usize,
@@ -33,6 +34,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            engine: Engine::OpenSearch,
             url: "http://127.0.0.1:9200".to_owned(),
             index: "feed".to_owned(),
             connections: 8,
@@ -69,7 +71,7 @@ impl Options {
 
     /// `HOST:PORT`.
     pub(super) fn address(&self) -> Result<Arc<str>, StoreError> {
-        let wrong = |reason: &str| StoreError::invalid("the address of OpenSearch", reason);
+        let wrong = |reason: &str| StoreError::invalid("the address of the index", reason);
         if self.url.starts_with("https:") {
             return Err(wrong("connections are without TLS; use http://"));
         }
@@ -84,7 +86,7 @@ impl Options {
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let port = match authority.port() {
             None if authority.as_str() != authority.host() => return Err(wrong(form)),
-            None => PORT,
+            None => self.engine.port(),
             Some(port) => port.as_u16(),
         };
         match host {
