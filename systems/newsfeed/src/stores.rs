@@ -90,7 +90,9 @@ impl SearchIn {
             #[cfg(feature = "opensearch")]
             "solr" => Some(Ok(solr)),
             #[cfg(not(feature = "opensearch"))]
-            "opensearch" => Some(Err(SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" })),
+            "opensearch" => {
+                Some(Err(SettingError::NotBuiltIn { store: "OpenSearch", feature: "opensearch" }))
+            }
             #[cfg(not(feature = "opensearch"))]
             "solr" => Some(Err(SettingError::NotBuiltIn { store: "Solr", feature: "opensearch" })),
             _ => None,
@@ -99,13 +101,18 @@ impl SearchIn {
 
     /// A server, by the names of the settings that say where it is and what its index is called.
     #[cfg(feature = "opensearch")]
-    fn server(settings: &Settings<'_>, engine: Engine, [place, index]: [&str; 2]) -> Result<Self, SettingError> {
+    fn server(
+        settings: &Settings<'_>,
+        engine: Engine,
+        [place, index]: [&'static str; 2],
+    ) -> Result<Self, SettingError> {
         let usual = || Options { engine, ..Options::default() };
         let checked = |options: Options| options.check().is_ok().then_some(options);
-        let url =
-            settings.text(place, |url| checked(Options { url: url.to_owned(), ..usual() }).map(|of| of.url))?;
-        let index = settings
-            .text(index, |index| checked(Options { index: index.to_owned(), ..usual() }).map(|of| of.index))?;
+        let url = settings
+            .text(place, |url| checked(Options { url: url.to_owned(), ..usual() }).map(|of| of.url))?;
+        let index = settings.text(index, |index| {
+            checked(Options { index: index.to_owned(), ..usual() }).map(|of| of.index)
+        })?;
         let timeout = std::time::Duration::from_secs(settings.value("search_timeout_s", 1..=3600)?);
         Ok(SearchIn::Server(Options { url, index, timeout, ..usual() }))
     }
@@ -294,7 +301,8 @@ mod tests {
         assert_eq!(choice.names()[2], ("search", "solr"));
         let SearchIn::Server(options) = choice.search else { panic!("not Solr") };
         assert_eq!((options.url.as_str(), options.index.as_str()), ("http://search:8984", "outbound"));
-        for (name, value) in [("opensearch", "https://search"), ("search_index", "Feed"), ("solr", "search")] {
+        for (name, value) in [("opensearch", "https://search"), ("search_index", "Feed"), ("solr", "search")]
+        {
             assert!(read(&[(name, value)]).is_err(), "{name}={value}");
         }
     }

@@ -284,8 +284,7 @@ fn opensearch_keeps_what_it_acknowledged() {
 #[test]
 fn solr_keeps_what_it_acknowledged() {
     let within = Duration::from_secs(300);
-    let store =
-        Store { heap_bytes: 256 << 20, ready_within: within, ..Store::new("stories", Product::Solr) };
+    let store = Store { heap_bytes: 256 << 20, ready_within: within, ..Store::new("stories", Product::Solr) };
     let update = "POST /solr/outbound/update?softCommit=true";
     let story = |id: u8, words: &str| {
         format!("{update}\n[{{\"id\": \"{id}\", \"sender\": {id}, \"story\": \"{words}\"}}]")

@@ -39,10 +39,7 @@ impl Bulk {
     }
 
     /// Takes a story; its answer comes later.
-    pub(super) fn take(
-        &self,
-        story: Bytes,
-    ) -> Result<oneshot::Receiver<Result<(), StoreError>>, StoreError> {
+    pub(super) fn take(&self, story: Bytes) -> Result<oneshot::Receiver<Result<(), StoreError>>, StoreError> {
         let busy = StoreError::Busy { what: "as many stories wait to be indexed as may" };
         let bytes = u32::try_from(story.len()).unwrap_or(u32::MAX);
         let Ok(bytes) = self.bytes.clone().try_acquire_many_owned(bytes) else { return Err(busy) };

@@ -287,7 +287,8 @@ mod tests {
             std::str::from_utf8(&lines).unwrap().lines().map(|line| json_of(line.as_bytes())).collect();
         let index = json!({"index": {"_index": "feed", "_id": document["id"]}});
         assert_eq!(lines, [index, document.clone()]);
-        let (_, target, _, body) = Engine::Solr.add("outbound", [&story(Engine::Solr), &story(Engine::Solr)].into_iter());
+        let (_, target, _, body) =
+            Engine::Solr.add("outbound", [&story(Engine::Solr), &story(Engine::Solr)].into_iter());
         assert_eq!(json_of(&body), json!([document, document]));
         assert_eq!(target, "/solr/outbound/update?softCommit=true&waitSearcher=true");
     }
