@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::common::{PATIENCE, tidemark};
 
 mod faults;
+mod losses;
 mod reach;
 mod ssh;
 

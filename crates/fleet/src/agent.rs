@@ -19,7 +19,7 @@ use crate::error::FleetError;
 use crate::pieces::Cutter;
 use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free};
 use crate::protocol::{
-    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, told_by, versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
 use crate::{ALONE_AFTER, BEAT, CUT_AFTER};
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// What the agent's driver is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// To begin: the run's zero on this machine, and when the load begins after it.
     Begin {
@@ -41,6 +41,8 @@ pub enum Order {
         /// The load's begin, counted from it.
         begin: Duration,
     },
+    /// To go on with threads of a member that is gone.
+    TakeOver(TakeOver),
     /// Nothing new becomes due; what is under way is waited for.
     Stop,
     /// To end at once.
@@ -329,16 +331,22 @@ fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, hea
     let (sender, heard) = (sender.clone(), Arc::downgrade(heard));
     nats.beside(async move {
         let Ok(mut orders) = client.subscribe(subject).await else { return };
+        // what was taken over is said again and again
+        let mut known = 0;
         while let Some(message) = orders.next().await {
             let Some(heard) = heard.upgrade() else { return };
             heard.lock().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
-            let order = match serde_json::from_slice::<Word>(&message.payload) {
-                Ok(word) if word.gone.contains(&member) => Order::Abort,
-                Ok(Word { state: State::Stop, .. }) => Order::Stop,
-                Ok(Word { state: State::Abort, .. }) => Order::Abort,
-                Ok(Word { state: State::Go, .. }) | Err(_) => continue,
+            let Ok(word) = serde_json::from_slice::<Word>(&message.payload) else { continue };
+            let end = match word.state {
+                _ if word.gone.contains(&member) => Some(Order::Abort),
+                State::Stop => Some(Order::Stop),
+                State::Abort => Some(Order::Abort),
+                State::Go => None,
             };
-            if sender.send(order).is_err() {
+            let all = word.taken.len();
+            let taken = word.taken.into_iter().skip(known).filter(|taken| taken.member == member);
+            known = known.max(all);
+            if !taken.map(Order::TakeOver).chain(end).all(|order| sender.send(order).is_ok()) {
                 return;
             }
         }

@@ -7,20 +7,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::Client;
+use async_nats::{Client, RequestErrorKind};
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{self, StorageType};
 use async_nats::jetstream::{Context, object_store};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use crate::BEAT;
+use crate::{ABSENT_AFTER, BEAT};
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
 use crate::presence::{Presence, bucket};
 use crate::protocol::{
-    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
 };
 use crate::server::{Nats, Server, ask};
 
@@ -109,6 +109,8 @@ pub struct Coordinator {
     members: Vec<Presence>,
     word: Arc<Mutex<Word>>,
     told: Option<Receiver<Told>>,
+    /// Since when the server has no connection of each member; none for those that it has, and where nobody looks.
+    absent: Arc<Mutex<Vec<Option<Instant>>>>,
 }
 
 /// What came from a member: a message, or why nothing more can come.
@@ -163,8 +165,9 @@ impl Coordinator {
             });
         }
         let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
-        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new() }));
-        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None })
+        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new(), taken: Vec::new() }));
+        let absent = Arc::default();
+        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None, absent })
     }
 
     /// The agents, in the order of their numbers.
@@ -333,11 +336,41 @@ impl Coordinator {
         });
     }
 
-    /// Ends one of them at once, which counts as gone: should it come back, it drives no more.
-    pub fn give_up(&self, member: usize) {
+    /// Ends one of them at once, which counts as gone: should it come back, it drives no more. Others go on with its threads.
+    pub fn give_up(&self, member: usize, taken: &[TakeOver]) {
         self.say(|word| {
             word.gone.insert(member);
+            word.taken.extend_from_slice(taken);
         });
+    }
+
+    /// Looks from now on whether the server has a connection of each member.
+    pub fn watch(&self) {
+        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; self.members.len()];
+        for (member, presence) in self.members.iter().enumerate() {
+            let (client, at) = (self.nats.client.clone(), asked_at(&presence.instance));
+            let absent = Arc::downgrade(&self.absent);
+            self.nats.beside(async move {
+                while let Some(absent) = absent.upgrade() {
+                    let is_absent = is_absent(&client, &at).await;
+                    if let Some(of) =
+                        absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member)
+                    {
+                        *of = if is_absent { of.or_else(|| Some(Instant::now())) } else { None };
+                    }
+                    drop(absent);
+                    tokio::time::sleep(BEAT / 2).await;
+                }
+            });
+        }
+    }
+
+    /// Whether the server has no connection of a member, as far as somebody [looks](Self::watch); and whether that is so for
+    /// [`ABSENT_AFTER`].
+    pub fn is_absent(&self, member: usize) -> (bool, bool) {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = absent.get(member).copied().flatten();
+        (since.is_some(), since.is_some_and(|since| since.elapsed() > ABSENT_AFTER))
     }
 
     /// Ends all of them at once.
@@ -379,6 +412,14 @@ pub enum File<'a> {
 
 fn count(agents: usize) -> String {
     if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
+}
+
+/// Whether the server has no connection of an agent: one that is killed has none at once. One that stands still has one, and
+/// where there is no connection to the server nobody knows.
+async fn is_absent(client: &Client, at: &str) -> bool {
+    let Ok(question) = serde_json::to_vec(&Question::Clock) else { return false };
+    let answer = tokio::time::timeout(ANSWER_WITHIN, client.request(at.to_owned(), question.into())).await;
+    matches!(answer, Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders)
 }
 
 async fn say(client: &Client, subject: &str, word: &Word) {
