@@ -15,6 +15,7 @@ use crate::common::{PATIENCE, tidemark};
 mod faults;
 mod losses;
 mod reach;
+mod resumed;
 mod ssh;
 
 /// A NATS server of this test, killed when dropped.

@@ -22,7 +22,7 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{ALONE_AFTER, BEAT, CUT_AFTER};
+use crate::{ALONE_AFTER, BEAT, CUT_AFTER, RESUMED_WITHIN};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -69,12 +69,7 @@ impl Job {
     /// # Errors
     /// If it is not there, too long or broken.
     pub fn fetch(&self, name: &str, most: u64) -> Result<Vec<u8>, FleetError> {
-        let mut bytes = Vec::new();
-        self.each_chunk(name, most, &mut |chunk| {
-            bytes.extend_from_slice(chunk);
-            Ok(())
-        })?;
-        Ok(bytes)
+        fetch(&self.nats, (&self.run, name), most)
     }
 
     /// Fetches one into a file.
@@ -82,25 +77,9 @@ impl Job {
     /// # Errors
     /// As [`fetch`](Self::fetch), and if the file cannot be written.
     pub fn fetch_into(&self, name: &str, path: &Path, most: u64) -> Result<(), FleetError> {
-        let unwritten = |error: std::io::Error| FleetError::Nats(format!("{}: {error}", path.display()));
-        let mut file = std::fs::File::create(path).map_err(unwritten)?;
-        self.each_chunk(name, most, &mut |chunk| file.write_all(chunk).map_err(unwritten))
+        fetch_into(&self.nats, (&self.run, name), path, most)
     }
 
-    fn each_chunk(
-        &self,
-        name: &str,
-        most: u64,
-        take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
-    ) -> Result<(), FleetError> {
-        let failed = |error: &dyn std::fmt::Display| FleetError::nats("a file of the run", error);
-        self.nats.wait(async {
-            let store = self.nats.jetstream.get_object_store(files_of(&self.run)).await;
-            let store = store.map_err(|error| failed(&error))?;
-            let mut object = store.get(name).await.map_err(|error| failed(&error))?;
-            read_all(&mut object, most, take).await
-        })
-    }
 
     /// Waits for the next order, so long at most; none where there is none.
     pub fn order(&self, within: Duration) -> Option<Order> {
@@ -140,6 +119,38 @@ impl Job {
             self.nats.jetstream.send_publish(subject, message).await.map_err(|error| error.to_string())?;
         acknowledgement.await.map(|_| ()).map_err(|error| error.to_string())
     }
+}
+
+/// Fetches one of a run's files, by the run and its name.
+pub(crate) fn fetch(nats: &Nats, file: (&str, &str), most: u64) -> Result<Vec<u8>, FleetError> {
+    let mut bytes = Vec::new();
+    each_chunk(nats, file, most, &mut |chunk| {
+        bytes.extend_from_slice(chunk);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Fetches one into a file.
+pub(crate) fn fetch_into(nats: &Nats, file: (&str, &str), path: &Path, most: u64) -> Result<(), FleetError> {
+    let unwritten = |error: std::io::Error| FleetError::Nats(format!("{}: {error}", path.display()));
+    let mut to = std::fs::File::create(path).map_err(unwritten)?;
+    each_chunk(nats, file, most, &mut |chunk| to.write_all(chunk).map_err(unwritten))
+}
+
+fn each_chunk(
+    nats: &Nats,
+    (run, name): (&str, &str),
+    most: u64,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let failed = |error: &dyn std::fmt::Display| FleetError::nats("a file of the run", error);
+    nats.wait(async {
+        let store = nats.jetstream.get_object_store(files_of(run)).await;
+        let store = store.map_err(|error| failed(&error))?;
+        let mut object = store.get(name).await.map_err(|error| failed(&error))?;
+        read_all(&mut object, most, take).await
+    })
 }
 
 async fn read_all(
@@ -311,13 +322,16 @@ fn drive(
         }
     });
     if is_over.load(Ordering::Relaxed) {
-        // it may have been cut off, while the others go on
-        std::thread::sleep(2 * BEAT);
-        let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
-        if nats.is_connected() && is_silent {
-            // nobody else removes it
-            nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
-        }
+        let jetstream = nats.jetstream.clone();
+        nats.beside(async move {
+            tokio::time::sleep(RESUMED_WITHIN).await;
+            // it may have been cut off, while the others went on, or somebody may have resumed the run
+            let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
+            if is_silent {
+                // nobody else removes it
+                remove(&jetstream, &run).await;
+            }
+        });
     }
     let mut running = locked(running);
     running.orders = None;
@@ -381,6 +395,8 @@ async fn answer(
         Ok(Question::Take { run, member, version, handover }) => {
             take(running, taken, (run, member), (&version, handover))
         }
+        Ok(Question::Drives { run }) if locked(running).presence.run.as_ref() == Some(&run) => Answer::Yes,
+        Ok(Question::Drives { .. }) => Answer::No("it does not drive for this run".into()),
         Ok(Question::Begin { run, epoch_us, begin_us }) => begin(clock, running, &run, epoch_us, begin_us),
         Err(_) => Answer::No("it does not know what it is asked; its version is another".into()),
     };

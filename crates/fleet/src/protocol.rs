@@ -23,6 +23,11 @@ pub(crate) enum Question {
         /// The version of what it is to hand over.
         handover: u32,
     },
+    /// Whether it drives for a run.
+    Drives {
+        /// The run.
+        run: String,
+    },
     /// To begin.
     Begin {
         /// The run.

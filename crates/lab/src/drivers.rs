@@ -14,6 +14,11 @@ pub mod fleet_agent;
 #[cfg(feature = "fleet")]
 mod fleet_driver;
 #[cfg(feature = "fleet")]
+pub(crate) mod fleet_resume;
+#[cfg(not(feature = "fleet"))]
+#[path = "drivers/no_resume.rs"]
+pub(crate) mod fleet_resume;
+#[cfg(feature = "fleet")]
 pub mod fleet_ssh;
 #[cfg(feature = "fleet")]
 mod fleet_task;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +31,7 @@ use crate::run_options::RunOptions;
 use crate::system::Running;
 
 /// Version of Tidemark, which coordinator and agents have the same of.
-const VERSION: (&str, u32) = (env!("CARGO_PKG_VERSION"), HANDOVER_VERSION);
+pub(super) const VERSION: (&str, u32) = (env!("CARGO_PKG_VERSION"), HANDOVER_VERSION);
 /// Most threads of a fleet: an entry in the ledger has three digits for its thread.
 pub(super) const THREADS_MAX: usize = 999;
 /// Longest time that agents may take to fetch their files, make their plans and find the system.
@@ -138,7 +139,7 @@ pub struct Chosen {
     on_loss: OnLoss,
 }
 
-fn refused(error: FleetError) -> LabError {
+pub(super) fn refused(error: FleetError) -> LabError {
     match error {
         FleetError::Usage(reason) => LabError::Usage(reason),
         other => LabError::Usage(other.to_string()),
@@ -204,7 +205,7 @@ impl Chosen {
     pub(crate) fn start(
         mut self,
         run: &RunOptions,
-        plan: &Plan,
+        (plan, run_dir): (&Plan, &Path),
         targets: &[&Running],
         options: &DriveOptions,
         stop_request: &dyn Fn() -> StopRequest,
@@ -252,7 +253,7 @@ impl Chosen {
             self.coordinator.watch();
         }
         let share = Share { first: 0, all: self.threads(), begin, taken: None };
-        Ok(Box::new(Fleet {
+        let fleet = Fleet {
             agents,
             phases: phases.unwrap_or_default(),
             next_number: share.all,
@@ -268,7 +269,13 @@ impl Chosen {
             on_loss: self.on_loss,
             notes: Vec::new(),
             missing: 0,
-        }))
+            run_dir: run_dir.to_owned(),
+            before: None,
+            there: 0,
+            idle: false,
+        };
+        fleet.store();
+        Ok(Box::new(fleet))
     }
 
     fn put_task(&self, run: &RunOptions, plan: &Plan, setup: Setup) -> Result<(), LabError> {

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -12,11 +11,11 @@ use tidemark_fleet::allow::Allow;
 use tidemark_fleet::{FleetError, Job, Order, Presence, PrivateFolder, Server};
 use tidemark_record::{Event, HANDOVER_VERSION, Handover};
 use tidemark_scenario::context::Threads;
-use tidemark_scenario::outside::{self, Given, Origin};
+use tidemark_scenario::outside::{self, Origin};
 use tidemark_scenario::{Plan, Shared};
 
 use super::{Setup, add};
-use super::fleet_task::{FILE_BYTES_MAX, TASK, TASK_BYTES_MAX, Task, settle};
+use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::serve::{Begun, begin};
 use crate::run_options::RunOptions;
 use crate::{machine, pin};
@@ -220,12 +219,7 @@ fn prepared(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> Result<(Begun, Share,
     let (first, threads) = *task.dealt.get(job.member).ok_or("no threads are assigned to it")?;
     task.setup.targets.iter().try_for_each(|place| permitted(allow, place.address.as_deref()))?;
     let folder = PrivateFolder::new(&job.run).map_err(|error| format!("a folder for its files: {error}"))?;
-    let mut given = Given { variables: task.from.variables.clone(), ..Given::default() };
-    for (number, (path, name)) in task.files.into_iter().enumerate() {
-        let copy: PathBuf = folder.path().join(number.to_string());
-        job.fetch_into(&name, &copy, FILE_BYTES_MAX).map_err(|error| told(&error))?;
-        given.files.insert(path, copy);
-    }
+    let given = given_of(&task, folder.path(), &|name, path, most| job.fetch_into(name, path, most))?;
     let options = RunOptions {
         io: task.io.parse()?,
         spin: task.spin,
