@@ -80,7 +80,6 @@ impl Job {
         fetch_into(&self.nats, (&self.run, name), path, most)
     }
 
-
     /// Waits for the next order, so long at most; none where there is none.
     pub fn order(&self, within: Duration) -> Option<Order> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within).ok()

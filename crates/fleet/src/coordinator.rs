@@ -7,24 +7,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, RequestErrorKind};
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{self, StorageType};
 use async_nats::jetstream::{Context, object_store};
+use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::{ABSENT_AFTER, BEAT};
 use crate::agent::{fetch, fetch_into};
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
 use crate::presence::{Presence, bucket};
 use crate::protocol::{
-    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, told_by,
+    versions,
 };
 use crate::server::{NOT_THERE, Nats, Server, ask};
+use crate::{ABSENT_AFTER, BEAT};
 
 /// How often a clock is asked: of a few dozen ways there and back one is short.
 const ROUNDS: usize = 40;
@@ -190,7 +191,17 @@ impl Coordinator {
         let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
         let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new(), taken: Vec::new() }));
         let (reading, absent) = Default::default();
-        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None, reading, owns: true, absent })
+        Ok(Coordinator {
+            nats,
+            clock: Clock::start(),
+            run,
+            members,
+            word,
+            told: None,
+            reading,
+            owns: true,
+            absent,
+        })
     }
 
     /// The agents, in the order of their numbers.
@@ -456,9 +467,7 @@ impl Coordinator {
             self.nats.beside(async move {
                 while let Some(absent) = absent.upgrade() {
                     let is_absent = is_absent(&client, &at).await;
-                    if let Some(of) =
-                        absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member)
-                    {
+                    if let Some(of) = absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member) {
                         *of = if is_absent { of.or_else(|| Some(Instant::now())) } else { None };
                     }
                     drop(absent);
@@ -546,7 +555,7 @@ async fn deliver(
     let mut next = 1;
     let mut purging = Purging { last: Instant::now(), begun: BTreeMap::new() };
     loop {
-        let _ = follow(nats, run, members, sink, (joiner, reading, &mut next, &mut purging)).await;
+        let _ = follow(nats, run, members, sink, (&mut *joiner, reading, &mut next, &mut purging)).await;
         if sink_is_gone(sink) {
             return;
         }

@@ -24,10 +24,10 @@ use tidemark_scenario::{Plan, Shared};
 use tidemark_verdict::{self as verdict, Evidence};
 
 pub use self::once::{Once, once};
-#[cfg(feature = "fleet")]
-pub use self::resuming::resume;
 use self::preparing::{Environment, Prepared};
 use self::reading_back::Verified;
+#[cfg(feature = "fleet")]
+pub use self::resuming::resume;
 use self::watching::Started;
 use crate::account::{self, Account};
 use crate::drivers::fleet::{Chosen, FleetOptions};

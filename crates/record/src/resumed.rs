@@ -50,7 +50,8 @@ pub fn begun(dir: &Path) -> Result<Manifest, RecordError> {
     journal::check(&journal, &path)?;
     let path = dir.join(files::BEGUN);
     let text = fs::read(&path).map_err(io_error("read", &path))?;
-    let begun: Begun = crate::json::read(&text).map_err(|e| damaged(&path, format!("not the start of a run: {e}")))?;
+    let begun: Begun =
+        crate::json::read(&text).map_err(|e| damaged(&path, format!("not the start of a run: {e}")))?;
     Ok(begun.manifest)
 }
 
@@ -99,7 +100,9 @@ impl Before {
     pub fn next_interval(&mut self) -> Option<ThreadInterval> {
         loop {
             match journal::next(&mut self.reader)? {
-                Entry::Interval(interval) if interval.start_us < interval.end_us => return Some(interval.into_owned()),
+                Entry::Interval(interval) if interval.start_us < interval.end_us => {
+                    return Some(interval.into_owned());
+                }
                 Entry::Interval(_) | Entry::Sample(_) | Entry::Store(_) => {}
             }
         }

@@ -143,7 +143,9 @@ Examples:
 pub struct RunArguments {
     /// A scenario, the name of a shipped one, a script of k6, or a plan of JMeter, Tsung, Postman or Artillery
     #[arg(
-        value_name = "SCENARIO", required = false, required_unless_present = "resume",
+        value_name = "SCENARIO",
+        required = false,
+        required_unless_present = "resume",
         default_value_if("resume", ArgPredicate::IsPresent, "")
     )]
     pub scenario: String,

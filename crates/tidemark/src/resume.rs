@@ -13,6 +13,7 @@ pub fn resume(named: &str, mut arguments: RunArguments) -> Result<u8, Failure> {
 
     use tidemark_lab::RunOptions;
     use tidemark_record::{RUNS_DIR, resolve};
+    use tidemark_scenario::Plan;
     use tidemark_scenario::outside::Origin;
     use tidemark_scenario::secrets::MASK;
 
@@ -36,7 +37,7 @@ pub fn resume(named: &str, mut arguments: RunArguments) -> Result<u8, Failure> {
     // whom it reaches is said anew, all else as it was
     began.driver.fleet.fleet = Some(url);
     began.driver.fleet.nats = arguments.driver.fleet.nats.clone();
-    let plan = |from: &Origin| {
+    let plan = |from: &Origin| -> Result<Plan, String> {
         let mut plan = scenario::again(from)?;
         for objective in &began.objectives {
             plan.add_objective(objective)?;

@@ -38,7 +38,9 @@ fn seconds(folder: &Path) -> Vec<f64> {
     let lines = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let number = |text: &str| text.parse::<f64>().expect("a number");
     lines
-        .filter(|of| of[2] == "true" && of[3].is_empty() && (number(of[1]) - number(of[0]) - 1.0).abs() < 1e-6)
+        .filter(|of| {
+            of[2] == "true" && of[3].is_empty() && (number(of[1]) - number(of[0]) - 1.0).abs() < 1e-6
+        })
         .map(|of| number(of[4]))
         .collect()
 }
@@ -127,7 +129,10 @@ fn where_the_agents_have_stopped_the_run_ends_and_says_what_is_missing() {
     let of = ended(&output);
     assert_eq!(output.status.code(), Some(3), "{of}");
     let told = of.to_string();
-    assert!(told.contains("incomplete: ") && told.contains("it had stopped, as no coordinator was there"), "{told}");
+    assert!(
+        told.contains("incomplete: ") && told.contains("it had stopped, as no coordinator was there"),
+        "{told}"
+    );
     // what they handed over while nobody was there is in the figures
     let (requests, came) = (number(&of, "/requests"), asked.count() as u64);
     assert!(requests > 900 && requests + 50 <= came && came < requests + 300, "{requests} of {came}: {of}");
@@ -168,7 +173,8 @@ fn what_nobody_can_go_on_with_stays_as_it_is() {
     drop((agents, nats));
     let told = refused(folder.path());
     assert!(told.contains("cannot connect to NATS") && told.contains("tidemark report run"), "{told}");
-    let output = tidemark().current_dir(folder.path()).args(["report", "run", "--json"]).output().expect("it runs");
+    let output =
+        tidemark().current_dir(folder.path()).args(["report", "run", "--json"]).output().expect("it runs");
     let of = result(&output);
     assert!(number(&of, "/requests") > 0, "nothing is lost: {of}");
 }

@@ -354,14 +354,16 @@ fn check(plan: &Plan) -> Result<(), LabError> {
 fn check_rebalance(plan: &Plan, dealt: &[Range<usize>]) -> Result<(), LabError> {
     let usage = |reason: String| Err(LabError::Usage(format!("--on-agent-loss rebalance: {reason}")));
     if plan.limits.sessions.is_some() {
-        let reason = "nobody knows how many of a number of sessions a lost agent began; leave it out, or that number";
+        let reason =
+            "nobody knows how many of a number of sessions a lost agent began; leave it out, or that number";
         return usage(reason.into());
     }
     let all = dealt.last().map_or(0, |last| last.end);
     let largest = dealt.iter().map(Range::len).max().unwrap_or(0);
     let users = plan.load.most_users();
     // rows of one that is lost stay its own: it may be cut off, and go on
-    let few = plan.feeders.iter().find(|feeder| feeder.held && feeder.rows.len() * (all - largest) < users * all);
+    let few =
+        plan.feeders.iter().find(|feeder| feeder.held && feeder.rows.len() * (all - largest) < users * all);
     match few.filter(|_| dealt.len() > 1) {
         Some(feeder) => usage(format!(
             "the rows of {} are held, and those of the agents that are left would be too few for {users} users; give it {} rows \

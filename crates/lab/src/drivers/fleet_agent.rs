@@ -14,9 +14,9 @@ use tidemark_scenario::context::Threads;
 use tidemark_scenario::outside::{self, Origin};
 use tidemark_scenario::{Plan, Shared};
 
-use super::{Setup, add};
 use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::serve::{Begun, begin};
+use super::{Setup, add};
 use crate::run_options::RunOptions;
 use crate::{machine, pin};
 
@@ -190,7 +190,7 @@ impl Parts {
             all.stoppers.push(stopper);
             Ok(())
         };
-        let driven = begun.drive(obey, &|handover| match (handover, taken) {
+        let driven = begun.drive(obey, &|handover: &Handover| match (handover, taken) {
             (Handover::Hello(_), Some(_)) => Ok(()),
             (Handover::Error(reason), Some(number)) => {
                 let number = u16::try_from(number).unwrap_or(u16::MAX);

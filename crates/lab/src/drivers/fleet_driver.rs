@@ -230,7 +230,8 @@ impl Fleet {
             drives,
             offset: Offset { offset_us: of.offset.0, bound_us: of.offset.1 },
         };
-        let all = stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
+        let all =
+            stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
         let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
         if stored.rebalance {
             coordinator.watch();
@@ -465,7 +466,8 @@ impl Fleet {
         if self.on_loss != OnLoss::Rebalance || is_over || self.next_number + lost.len() > THREADS_MAX {
             return nothing;
         }
-        let is_there = |member: &usize| self.agents[*member].is_there() && !self.coordinator.is_absent(*member).0;
+        let is_there =
+            |member: &usize| self.agents[*member].is_there() && !self.coordinator.is_absent(*member).0;
         let mut takers: Vec<usize> = (0..self.agents.len()).filter(is_there).collect();
         if takers.is_empty() {
             return nothing;
@@ -526,7 +528,8 @@ impl Fleet {
     /// Threads that an agent was to take over are nobody's.
     fn not_taken(&mut self, member: usize, number: usize, reason: &str) {
         let agent = &mut self.agents[member];
-        let Some(at) = agent.parts.iter().position(|part| part.number == number && part.taken_us.is_some()) else {
+        let Some(at) = agent.parts.iter().position(|part| part.number == number && part.taken_us.is_some())
+        else {
             return self.lose(member, "it gave up threads that it does not have".into());
         };
         let part = agent.parts.remove(at);
@@ -566,7 +569,11 @@ impl Fleet {
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
             if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
-                let reason = format!("it had stopped, as no coordinator was there for {} s", ALONE_AFTER.as_secs());
+                let reason = format!(
+                    "it had stopped, as no coordinator was there for {} s; {:.1}s of the run came from it",
+                    ALONE_AFTER.as_secs(),
+                    agent.last_us() as f64 / 1e6
+                );
                 self.lose(member, reason);
                 continue;
             }
@@ -657,13 +664,16 @@ impl Driver for Fleet {
         let counts = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
         let told = |replaced: bool| {
             let lost = agents.iter().filter(|agent| (agent.replaced && counts) == replaced);
-            let lost = lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
+            let lost =
+                lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
             let lost: Vec<String> = lost.collect();
             (!lost.is_empty()).then(|| lost.join("; "))
         };
         let (broke, taken_over) = (told(false), told(true));
         let taken_over = taken_over.map(|lost| TakenOver {
-            reason: format!("{lost}; others took its share over, and {missing} requests were never sent before"),
+            reason: format!(
+                "{lost}; others took its share over, and {missing} requests were never sent before"
+            ),
             never_sent: missing,
         });
         let told = agents.iter().map(Agent::figures).collect();

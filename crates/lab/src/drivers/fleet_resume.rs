@@ -55,9 +55,13 @@ impl Resumed {
         })?;
         let stored: Stored = serde_json::from_slice(&text).map_err(|error| is_not_to_be_read(&error))?;
         if (stored.version.0.as_str(), stored.version.1) != VERSION {
-            return Err(usage(format!("the run was begun by Tidemark {}, and this is {}", stored.version.0, VERSION.0)));
+            return Err(usage(format!(
+                "the run was begun by Tidemark {}, and this is {}",
+                stored.version.0, VERSION.0
+            )));
         }
-        let coordinator = Coordinator::resume(server, stored.left.clone()).map_err(|error| usage(error.to_string()))?;
+        let coordinator =
+            Coordinator::resume(server, stored.left.clone()).map_err(|error| usage(error.to_string()))?;
         Ok(Resumed { stored, coordinator })
     }
 
@@ -70,7 +74,8 @@ impl Resumed {
         let task = self.coordinator.fetch(TASK, TASK_BYTES_MAX).map_err(|error| usage(error.to_string()))?;
         let task: Task = serde_json::from_slice(&task).map_err(|error| usage(error.to_string()))?;
         let folder = PrivateFolder::new("resumed").map_err(could_not_drive)?;
-        let given = given_of(&task, folder.path(), &|name, path, most| self.coordinator.fetch_into(name, path, most));
+        let given =
+            given_of(&task, folder.path(), &|name, path, most| self.coordinator.fetch_into(name, path, most));
         let given = given.map_err(usage)?;
         let mut plan = outside::given(&given, || plan(&task.from)).map_err(usage)?;
         settle(&mut plan, &given, (task.load, task.limits), task.tls);

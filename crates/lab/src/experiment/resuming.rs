@@ -31,7 +31,8 @@ pub fn resume(
     let resumed = Resumed::find(dir, fleet)?;
     let interrupt = Interrupt::watch(options.before_exit)
         .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
-    let Resuming { mut plan, seed, ledger_seed, threads, zero, _folder } = resumed.run(dir, plan, &options)?;
+    let Resuming { mut plan, seed, ledger_seed, threads, zero, _folder } =
+        resumed.run(dir, plan, &options)?;
     if let Some(url) = fleet.url() {
         plan.secrets.add_password_of(url);
     }

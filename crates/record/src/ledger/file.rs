@@ -72,7 +72,9 @@ impl LedgerWriter {
                     file.set_len(whole_bytes(&bytes) as u64).map_err(io_error("write", &path))?;
                     file
                 }
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("read", &path)(error)),
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(io_error("read", &path)(error));
+                }
                 Err(_) if thread < threads => writer.begin(thread)?,
                 Err(_) => continue,
             };

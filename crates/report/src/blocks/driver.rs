@@ -55,7 +55,10 @@ fn agent(agent: &AgentFigures) -> Block {
         1 => format!("thread {last}"),
         _ => format!("threads {} to {last}", agent.first_thread),
     };
-    let taken = agent.taken.iter().map(|of| format!("{} more from {}s on", plural(of.threads, "thread"), three_digits(of.from_s)));
+    let taken = agent
+        .taken
+        .iter()
+        .map(|of| format!("{} more from {}s on", plural(of.threads, "thread"), three_digits(of.from_s)));
     let taken = taken.collect::<Vec<_>>().join(", ");
     let rate = format!("{}/s", count(agent.requests_per_s.round() as u64));
     let cpu = format!("{} cores", three_digits(agent.cpu_share));
@@ -68,7 +71,10 @@ fn agent(agent: &AgentFigures) -> Block {
         format!("clock {} ahead ± {}", ms(agent.clock_offset_us as f64), ms(agent.clock_bound_us as f64));
     let lost = agent.lost.as_ref().map_or_else(String::new, |reason| format!("lost: {reason}"));
     let odd = agent.odd.as_ref().map_or_else(String::new, |reason| format!("the odd one out: {reason}"));
-    Block::line(&format!("agent {}", agent.agent), &[&threads, &taken, &rate, &cpu, &late, &clock, &lost, &odd])
+    Block::line(
+        &format!("agent {}", agent.agent),
+        &[&threads, &taken, &rate, &cpu, &late, &clock, &lost, &odd],
+    )
 }
 
 /// The same in a line, for where nothing is wrong.

@@ -106,8 +106,7 @@ impl Source {
     /// When this thread's users begin for the first time at or after a moment, the first one last.
     fn first_from(&self, from_ns: u64) -> Vec<(u64, u32)> {
         let mine = (self.place..self.users).step_by(self.threads).map(|user| user as u32);
-        let mut first: Vec<_> =
-            mine.filter_map(|user| Some((self.first_ns(user, from_ns)?, user))).collect();
+        let mut first: Vec<_> = mine.filter_map(|user| Some((self.first_ns(user, from_ns)?, user))).collect();
         first.sort_unstable_by(|a, b| b.cmp(a));
         first
     }

@@ -54,7 +54,13 @@ fn who_takes_over_has_all_that_is_due_from_then_on_and_nothing_before() {
     let phases = [
         phase(2_000, 10.0, 200.0, false),
         phase(3_000, 200.0, 200.0, true),
-        curved(2_500, 100.0, 100.0, true, Curve::Sine { amplitude: 50.0, period: Duration::from_millis(800) }),
+        curved(
+            2_500,
+            100.0,
+            100.0,
+            true,
+            Curve::Sine { amplitude: 50.0, period: Duration::from_millis(800) },
+        ),
     ];
     let pace = LoadModel::Paced(Duration::from_millis(300));
     for model in [LoadModel::Open(Spacing::Constant), pace, LoadModel::Open(Spacing::Poisson)] {
@@ -63,8 +69,11 @@ fn who_takes_over_has_all_that_is_due_from_then_on_and_nothing_before() {
             for thread in 0..3 {
                 let mut random = fastrand::Rng::with_seed(3);
                 let mut whole = schedule(&load, thread, 3, &mut random);
-                let expected: Vec<u64> =
-                    all_of(&mut whole, &mut random).iter().map(|of| of.due_ns).filter(|due| *due >= from_ns).collect();
+                let expected: Vec<u64> = all_of(&mut whole, &mut random)
+                    .iter()
+                    .map(|of| of.due_ns)
+                    .filter(|due| *due >= from_ns)
+                    .collect();
                 let mut taken = schedule(&load, thread, 3, &mut random);
                 taken.begin_at(from_ns, &mut random);
                 let dues: Vec<u64> = all_of(&mut taken, &mut random).iter().map(|of| of.due_ns).collect();
@@ -72,8 +81,14 @@ fn who_takes_over_has_all_that_is_due_from_then_on_and_nothing_before() {
                 match model {
                     LoadModel::Open(Spacing::Constant) => assert_eq!(dues, expected, "from {from_ns}"),
                     LoadModel::Open(Spacing::Poisson) => {
-                        let (few, many) = (expected.len() as f64 * 0.6 - 10.0, expected.len() as f64 * 1.5 + 10.0);
-                        assert!((few..many).contains(&(dues.len() as f64)), "{} of {}", dues.len(), expected.len());
+                        let (few, many) =
+                            (expected.len() as f64 * 0.6 - 10.0, expected.len() as f64 * 1.5 + 10.0);
+                        assert!(
+                            (few..many).contains(&(dues.len() as f64)),
+                            "{} of {}",
+                            dues.len(),
+                            expected.len()
+                        );
                     }
                     // those who are at work then begin anew, and all who come later
                     _ => assert!(dues.len() >= expected.len().min(1), "{} of {}", dues.len(), expected.len()),
@@ -85,7 +100,8 @@ fn who_takes_over_has_all_that_is_due_from_then_on_and_nothing_before() {
     let load = Load::new(LoadModel::Closed, vec![phase(4_000, 7.0, 7.0, true)]);
     let mut taken = schedule(&load, 1, 3, &mut random);
     taken.begin_at(2_000 * MS, &mut random);
-    let begun: Vec<_> = all_of(&mut taken, &mut random).iter().map(|of| (of.due_ns, of.origin.user)).collect();
+    let begun: Vec<_> =
+        all_of(&mut taken, &mut random).iter().map(|of| (of.due_ns, of.origin.user)).collect();
     assert_eq!(begun, [(2_000 * MS, Some(1)), (2_000 * MS, Some(4))]);
 }
 
