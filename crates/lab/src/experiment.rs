@@ -404,7 +404,7 @@ impl Experiment {
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
-        let Record { mut account, mut writer, trace, mut script } = record;
+        let Record { mut account, mut writer, trace, mut script, before: _ } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
         let trace = trace.map(|trace| trace.end(&load.end.counters)).transpose();

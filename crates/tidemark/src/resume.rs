@@ -3,7 +3,7 @@
 use crate::args::RunArguments;
 use crate::failure::Failure;
 #[cfg(feature = "fleet")]
-use crate::{args::Verb, carry_out, carry_out::CarriedOut, display::Display, run, scenario, words};
+use crate::{args::Verb, carry_out::CarriedOut, display::Display, run, scenario, words};
 
 /// Goes on with a run whose coordinator was killed.
 #[cfg(feature = "fleet")]
