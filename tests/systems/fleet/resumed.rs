@@ -146,7 +146,7 @@ fn where_the_agents_have_stopped_the_run_ends_and_says_what_is_missing() {
 fn what_nobody_can_go_on_with_stays_as_it_is() {
     let (nats, asked) = (Nats::start(), Asked::start());
     let folder = tempfile::tempdir().expect("a folder");
-    scenario(folder.path(), &asked, 3);
+    scenario(folder.path(), &asked, 8);
     let refused = |folder: &Path| {
         let output = resume(folder).output().expect("it runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -167,7 +167,7 @@ fn what_nobody_can_go_on_with_stays_as_it_is() {
     let agents = nats.with_agents(1);
     let sent = asked.count();
     let mut running = begin(folder.path(), &nats, &[]);
-    wait_until("the load has begun", || asked.count() > sent + 120);
+    wait_until("the load has begun", || asked.count() > sent + 280);
     running.kill().expect("it is there");
     running.wait().expect("it is gone");
     drop((agents, nats));
