@@ -192,7 +192,7 @@ mod tests {
         assert!(
             text.contains("threads 2 to 4")
                 && text.contains("clock -1.500 ms ahead ± 0.080 ms")
-                && text.contains("2 threads more from 12s on")
+                && text.contains("2 threads more from 12.0s on")
                 && text.contains("lost: it is gone")
                 && text.contains("the odd one out: it is slow"),
             "{text}"
