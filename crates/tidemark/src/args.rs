@@ -152,7 +152,7 @@ pub struct RunArguments {
     /// In place of a scenario: goes on with a run of a fleet whose coordinator was killed, in its directory (docs/fleet.md)
     #[arg(
         long, value_name = "RUN",
-        conflicts_with_all = ["settings", "properties", "env", "environment", "rate", "duration", "users", "objectives", "url", "watch",
+        conflicts_with_all = ["scenario", "settings", "properties", "env", "environment", "rate", "duration", "users", "objectives", "url", "watch",
             "agents", "on_agent_loss", "threads", "out", "abort_early", "once", "trace"]
     )]
     pub resume: Option<String>,
