@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::Cursor;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::clock::Offset;
 use tidemark_fleet::split::deal;
-use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, FleetError, Left, TakeOver};
+use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, TakeOver};
 use tidemark_record::summary::{AgentFigures, TakenThreads};
-use tidemark_record::{Before, Event, Handover, SECOND_US, ThreadInterval, write_fleet};
+use tidemark_record::{Before, Event, Handover, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
 
-use super::fleet::{OnLoss, THREADS_MAX, VERSION};
+use super::fleet::{OnLoss, THREADS_MAX};
 use super::fleet_agent::READY;
 use super::{Driver, Ended, Handed, TakenOver, add};
 use crate::error::LabError;
@@ -31,7 +31,7 @@ const GONE_AFTER: Duration = Duration::from_secs(15);
 const TAKEN_AFTER_US: u64 = SECOND_US / 2;
 
 /// Requests due within the measured window of which it is told what became.
-fn ended(interval: &ThreadInterval) -> u64 {
+pub(super) fn ended(interval: &ThreadInterval) -> u64 {
     let measured = interval.series.iter().filter(|series| series.measured);
     measured.map(|series| series.response_time_us.len()).sum::<u64>() + interval.measured_dropped
 }
@@ -46,47 +46,47 @@ pub(super) fn read(message: &[u8]) -> Result<Handover, String> {
 
 /// Threads that an agent drives: its own, or those that it took over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Part {
+pub(super) struct Part {
     /// The first arrivals and users that they take.
-    threads: Range<usize>,
+    pub(super) threads: Range<usize>,
     /// The number of the first of them.
-    number: usize,
+    pub(super) number: usize,
     /// Where the last interval of each ended, microseconds since the run began; before the first, where that begins. Whoever
     /// goes on with a run sees it by what is recorded.
     #[serde(skip)]
-    told_us: Vec<u64>,
+    pub(super) told_us: Vec<u64>,
     /// From when on they are its, where they were another's.
-    taken_us: Option<u64>,
+    pub(super) taken_us: Option<u64>,
 }
 
 impl Part {
     /// The same, of which nothing is told yet.
-    fn untold(self) -> Part {
+    pub(super) fn untold(self) -> Part {
         Part { told_us: vec![self.taken_us.unwrap_or(0); self.threads.len()], ..self }
     }
 
-    fn told_us(&mut self, thread: u16) -> Option<&mut u64> {
+    pub(super) fn told_us(&mut self, thread: u16) -> Option<&mut u64> {
         self.told_us.get_mut(usize::from(thread).checked_sub(self.number)?)
     }
 }
 
 /// An agent while it drives.
 pub(super) struct Agent {
-    name: String,
-    parts: Vec<Part>,
+    pub(super) name: String,
+    pub(super) parts: Vec<Part>,
     /// When something came from it last.
-    heard: Instant,
+    pub(super) heard: Instant,
     /// Requests due within the measured window of which it has not told what became.
-    open: u64,
-    end: Option<DriveEnd>,
-    lost: Option<String>,
+    pub(super) open: u64,
+    pub(super) end: Option<DriveEnd>,
+    pub(super) lost: Option<String>,
     /// That others have all of its share since it is lost.
-    replaced: bool,
+    pub(super) replaced: bool,
     /// When its share ended, once it is lost: others have it from then on, or nobody. Microseconds since the run began.
-    until_us: u64,
+    pub(super) until_us: u64,
     /// Whether it drives, as far as is known: one that stopped as no coordinator was there does not.
-    drives: bool,
-    offset: Offset,
+    pub(super) drives: bool,
+    pub(super) offset: Offset,
 }
 
 impl Agent {
@@ -107,7 +107,7 @@ impl Agent {
         }
     }
 
-    fn is_there(&self) -> bool {
+    pub(super) fn is_there(&self) -> bool {
         self.end.is_none() && self.lost.is_none()
     }
 
@@ -116,7 +116,7 @@ impl Agent {
     }
 
     /// The same of the thread of its own that told least.
-    fn last_told_us(&self) -> u64 {
+    pub(super) fn last_told_us(&self) -> u64 {
         self.parts.iter().flat_map(|part| &part.told_us).copied().min().unwrap_or(0)
     }
 
@@ -178,168 +178,10 @@ pub(super) struct Fleet {
     pub(super) idle: bool,
 }
 
-/// What another coordinator needs to go on with a run.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Stored {
-    /// The program that wrote it, and the version of what is handed over to it.
-    pub(super) version: (String, u32),
-    pub(super) left: Left,
-    begin: Duration,
-    phases: Vec<PhaseTimes>,
-    agents: Vec<StoredAgent>,
-    rebalance: bool,
-    next_number: usize,
-    notes: Vec<String>,
-    missing: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredAgent {
-    name: String,
-    parts: Vec<Part>,
-    end: Option<DriveEnd>,
-    lost: Option<String>,
-    replaced: bool,
-    until_us: u64,
-    offset: (i64, u64),
-}
-
 /// A thread of an agent that is lost: which arrivals and users it takes, and where its last interval ended, microseconds.
-type LostThread = (usize, u64);
+pub(super) type LostThread = (usize, u64);
 
 impl Fleet {
-    /// Goes on where another coordinator was gone: tells again what that had recorded, and then all that follows.
-    pub(super) fn resumed(
-        (stored, mut coordinator): (Stored, Coordinator),
-        before: Before,
-        (plan, run_dir): (Arc<Plan>, &Path),
-        (seed, epoch): (u64, Instant),
-    ) -> Result<Fleet, FleetError> {
-        let (drive, last) = coordinator.who_drives()?;
-        coordinator.own();
-        let now = Instant::now();
-        let agent = |(of, drives): (StoredAgent, bool)| Agent {
-            name: of.name,
-            parts: of.parts.into_iter().map(Part::untold).collect(),
-            heard: now,
-            open: 0,
-            end: of.end,
-            lost: of.lost,
-            replaced: of.replaced,
-            until_us: of.until_us,
-            drives,
-            offset: Offset { offset_us: of.offset.0, bound_us: of.offset.1 },
-        };
-        let all =
-            stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
-        let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
-        if stored.rebalance {
-            coordinator.watch();
-        }
-        let mut fleet = Fleet {
-            agents: stored.agents.into_iter().zip(drive).map(agent).collect(),
-            phases: stored.phases,
-            share: Share { first: 0, all, begin: stored.begin, taken: None },
-            coordinator,
-            plan,
-            seed,
-            epoch,
-            connected: now,
-            told: VecDeque::new(),
-            never_sent: VecDeque::new(),
-            stopped: false,
-            on_loss,
-            next_number: stored.next_number,
-            notes: stored.notes,
-            missing: stored.missing,
-            run_dir: run_dir.to_owned(),
-            before: Some(before),
-            there: last,
-            idle: false,
-        };
-        // nobody is left who could go on
-        fleet.stopped = fleet.agents.iter().all(|agent| !agent.is_there() || !agent.drives);
-        Ok(fleet)
-    }
-
-    /// Writes down what another coordinator needs to go on.
-    pub(super) fn store(&self) {
-        let agent = |agent: &Agent| StoredAgent {
-            name: agent.name.clone(),
-            parts: agent.parts.clone(),
-            end: agent.end.clone(),
-            lost: agent.lost.clone(),
-            replaced: agent.replaced,
-            until_us: agent.until_us,
-            offset: (agent.offset.offset_us, agent.offset.bound_us),
-        };
-        let stored = Stored {
-            version: (VERSION.0.to_owned(), VERSION.1),
-            left: self.coordinator.left(),
-            begin: self.share.begin,
-            phases: self.phases.clone(),
-            agents: self.agents.iter().map(agent).collect(),
-            rebalance: self.on_loss == OnLoss::Rebalance,
-            next_number: self.next_number,
-            notes: self.notes.clone(),
-            missing: self.missing,
-        };
-        // without it nobody can go on if this is killed; the run is none the worse
-        let _ = serde_json::to_vec(&stored).map(|text| write_fleet(&self.run_dir, &text));
-    }
-
-    /// Tells again what another coordinator recorded; none once that is over.
-    fn again(&mut self) -> Option<Handed> {
-        let before = self.before.as_mut()?;
-        if let Some(interval) = before.next_interval() {
-            let agent = self.agents.iter_mut().find_map(|agent| {
-                let told_us = agent.parts.iter_mut().find_map(|part| part.told_us(interval.thread))?;
-                *told_us = interval.end_us.max(*told_us);
-                Some(&mut agent.open)
-            });
-            if let Some(open) = agent {
-                *open = (*open + interval.measured_offered).saturating_sub(ended(&interval));
-            }
-            return Some(Handed::Interval(interval));
-        }
-        if let Some(before) = self.before.take() {
-            // what stays is told again by whoever goes on next
-            let _ = before.done();
-        }
-        self.go_on();
-        None
-    }
-
-    /// Goes on behind what another coordinator recorded.
-    fn go_on(&mut self) {
-        let now = Instant::now();
-        let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
-        let told = |us: u64| us as f64 / 1e6;
-        let text = format!(
-            "another coordinator goes on with the run, of which {:.1}s were recorded; nobody watched anything meanwhile",
-            told(last_us)
-        );
-        self.notes.push(format!("{text}, until {:.1}s", told(self.now_us())));
-        self.tell(text);
-        for member in 0..self.agents.len() {
-            let agent = &mut self.agents[member];
-            agent.heard = now;
-            if agent.lost.is_none() || self.stopped {
-                continue;
-            }
-            // what of it was told of is recorded
-            agent.open = 0;
-            let until_us = agent.until_us;
-            let parts = agent.parts.iter();
-            let lost: Vec<LostThread> =
-                parts.flat_map(|part| part.threads.clone().zip(part.told_us.iter().copied())).collect();
-            let missing = self.missing;
-            self.give_up_due(member, &lost, until_us);
-            self.missing = missing;
-        }
-        self.store();
-    }
-
     /// What an agent handed over.
     fn take(&mut self, member: usize, handover: Handover) -> Option<Handed> {
         let agent = self.agents.get_mut(member)?;
@@ -390,11 +232,11 @@ impl Fleet {
         }
     }
 
-    fn now_us(&self) -> u64 {
+    pub(super) fn now_us(&self) -> u64 {
         microseconds(self.epoch.elapsed())
     }
 
-    fn tell(&mut self, text: String) {
+    pub(super) fn tell(&mut self, text: String) {
         let at_us = self.now_us() as i64;
         self.told.push_back(Handed::Event(Event { at_us, kind: "agent".into(), text }));
     }
@@ -435,7 +277,7 @@ impl Fleet {
     }
 
     /// What was due at the threads of an agent, from their last intervals until others have them, is never sent.
-    fn give_up_due(&mut self, member: usize, lost: &[LostThread], until_us: u64) {
+    pub(super) fn give_up_due(&mut self, member: usize, lost: &[LostThread], until_us: u64) {
         let agent = &mut self.agents[member];
         let last_us = agent.last_us();
         let mut never = Vec::new();

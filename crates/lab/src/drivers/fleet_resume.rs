@@ -1,24 +1,53 @@
 //! A run whose coordinator was killed, as another one goes on with it.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tidemark_drive::DriveOptions;
-use tidemark_fleet::{Coordinator, PrivateFolder};
-use tidemark_record::{Before, read_fleet};
+use serde::{Deserialize, Serialize};
+use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share};
+use tidemark_fleet::clock::Offset;
+use tidemark_fleet::{Coordinator, FleetError, Left, PrivateFolder};
+use tidemark_record::{Before, read_fleet, write_fleet};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside;
 use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
 
-use super::fleet::{FleetOptions, Place as Waits, VERSION, refused};
+use super::fleet::{FleetOptions, OnLoss, Place as Waits, VERSION, refused};
 use super::fleet_agent::PlanOf;
-use super::fleet_driver::{Fleet, Stored};
+use super::fleet_driver::{Agent, Fleet, LostThread, Part, ended};
 use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
-use super::{Driver, Place, could_not_drive};
+use super::{Driver, Handed, Place, could_not_drive};
 use crate::error::LabError;
 use crate::experiment::settle as settle_options;
 use crate::run_options::RunOptions;
+
+/// What another coordinator needs to go on with a run.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    /// The program that wrote it, and the version of what is handed over to it.
+    pub(super) version: (String, u32),
+    pub(super) left: Left,
+    begin: Duration,
+    phases: Vec<PhaseTimes>,
+    agents: Vec<StoredAgent>,
+    rebalance: bool,
+    next_number: usize,
+    notes: Vec<String>,
+    missing: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredAgent {
+    name: String,
+    parts: Vec<Part>,
+    end: Option<DriveEnd>,
+    lost: Option<String>,
+    replaced: bool,
+    until_us: u64,
+    offset: (i64, u64),
+}
 
 /// What is left of the run at NATS and in its directory.
 pub struct Resumed {
@@ -104,6 +133,140 @@ impl Resumed {
         let run = (Arc::clone(plan), run_dir);
         let fleet = Fleet::resumed((stored, coordinator), before, run, (options.seed, options.epoch));
         Ok(Box::new(fleet.map_err(refused)?))
+    }
+}
+
+impl Fleet {
+    /// Goes on where another coordinator was gone: tells again what that had recorded, and then all that follows.
+    pub(super) fn resumed(
+        (stored, mut coordinator): (Stored, Coordinator),
+        before: Before,
+        (plan, run_dir): (Arc<Plan>, &Path),
+        (seed, epoch): (u64, Instant),
+    ) -> Result<Fleet, FleetError> {
+        let (drive, last) = coordinator.who_drives()?;
+        coordinator.own();
+        let now = Instant::now();
+        let agent = |(of, drives): (StoredAgent, bool)| Agent {
+            name: of.name,
+            parts: of.parts.into_iter().map(Part::untold).collect(),
+            heard: now,
+            open: 0,
+            end: of.end,
+            lost: of.lost,
+            replaced: of.replaced,
+            until_us: of.until_us,
+            drives,
+            offset: Offset { offset_us: of.offset.0, bound_us: of.offset.1 },
+        };
+        let all =
+            stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
+        let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
+        if stored.rebalance {
+            coordinator.watch();
+        }
+        let mut fleet = Fleet {
+            agents: stored.agents.into_iter().zip(drive).map(agent).collect(),
+            phases: stored.phases,
+            share: Share { first: 0, all, begin: stored.begin, taken: None },
+            coordinator,
+            plan,
+            seed,
+            epoch,
+            connected: now,
+            told: VecDeque::new(),
+            never_sent: VecDeque::new(),
+            stopped: false,
+            on_loss,
+            next_number: stored.next_number,
+            notes: stored.notes,
+            missing: stored.missing,
+            run_dir: run_dir.to_owned(),
+            before: Some(before),
+            there: last,
+            idle: false,
+        };
+        // nobody is left who could go on
+        fleet.stopped = fleet.agents.iter().all(|agent| !agent.is_there() || !agent.drives);
+        Ok(fleet)
+    }
+
+    /// Writes down what another coordinator needs to go on.
+    pub(super) fn store(&self) {
+        let agent = |agent: &Agent| StoredAgent {
+            name: agent.name.clone(),
+            parts: agent.parts.clone(),
+            end: agent.end.clone(),
+            lost: agent.lost.clone(),
+            replaced: agent.replaced,
+            until_us: agent.until_us,
+            offset: (agent.offset.offset_us, agent.offset.bound_us),
+        };
+        let stored = Stored {
+            version: (VERSION.0.to_owned(), VERSION.1),
+            left: self.coordinator.left(),
+            begin: self.share.begin,
+            phases: self.phases.clone(),
+            agents: self.agents.iter().map(agent).collect(),
+            rebalance: self.on_loss == OnLoss::Rebalance,
+            next_number: self.next_number,
+            notes: self.notes.clone(),
+            missing: self.missing,
+        };
+        // without it nobody can go on if this is killed; the run is none the worse
+        let _ = serde_json::to_vec(&stored).map(|text| write_fleet(&self.run_dir, &text));
+    }
+
+    /// Tells again what another coordinator recorded; none once that is over.
+    pub(super) fn again(&mut self) -> Option<Handed> {
+        let before = self.before.as_mut()?;
+        if let Some(interval) = before.next_interval() {
+            let agent = self.agents.iter_mut().find_map(|agent| {
+                let told_us = agent.parts.iter_mut().find_map(|part| part.told_us(interval.thread))?;
+                *told_us = interval.end_us.max(*told_us);
+                Some(&mut agent.open)
+            });
+            if let Some(open) = agent {
+                *open = (*open + interval.measured_offered).saturating_sub(ended(&interval));
+            }
+            return Some(Handed::Interval(interval));
+        }
+        if let Some(before) = self.before.take() {
+            // what stays is told again by whoever goes on next
+            let _ = before.done();
+        }
+        self.go_on();
+        None
+    }
+
+    /// Goes on behind what another coordinator recorded.
+    fn go_on(&mut self) {
+        let now = Instant::now();
+        let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
+        let told = |us: u64| us as f64 / 1e6;
+        let text = format!(
+            "another coordinator goes on with the run, of which {:.1}s were recorded; nobody watched anything meanwhile",
+            told(last_us)
+        );
+        self.notes.push(format!("{text}, until {:.1}s", told(self.now_us())));
+        self.tell(text);
+        for member in 0..self.agents.len() {
+            let agent = &mut self.agents[member];
+            agent.heard = now;
+            if agent.lost.is_none() || self.stopped {
+                continue;
+            }
+            // what of it was told of is recorded
+            agent.open = 0;
+            let until_us = agent.until_us;
+            let parts = agent.parts.iter();
+            let lost: Vec<LostThread> =
+                parts.flat_map(|part| part.threads.clone().zip(part.told_us.iter().copied())).collect();
+            let missing = self.missing;
+            self.give_up_due(member, &lost, until_us);
+            self.missing = missing;
+        }
+        self.store();
     }
 }
 
