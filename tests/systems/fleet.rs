@@ -13,7 +13,9 @@ use serde_json::Value;
 use crate::common::{PATIENCE, tidemark};
 
 mod faults;
+mod losses;
 mod reach;
+mod resumed;
 mod ssh;
 
 /// A NATS server of this test, killed when dropped.

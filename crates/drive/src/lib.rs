@@ -181,6 +181,18 @@ pub struct Share {
     pub all: usize,
     /// When the load begins, counted from the epoch: at the same moment in every process.
     pub begin: Duration,
+    /// Where these threads take over from others in the midst of the load.
+    pub taken: Option<Taken>,
+}
+
+/// Threads of a load whose process is gone, as others go on with them: they take the same arrivals and users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// What is due from then on is theirs, counted from the epoch. Users begin anew.
+    pub from: Duration,
+    /// The number of the first of them in what they hand over and enter in the ledger. Nobody had it before: what was done
+    /// under the old one, and never told, is not mixed up with it.
+    pub first: usize,
 }
 
 /// How a drive is carried out.
@@ -221,6 +233,12 @@ impl DriveOptions {
     /// The number of a thread, and how many threads drive the load, over all processes.
     pub(crate) fn place(&self, thread: usize) -> (usize, usize) {
         self.share.map_or((thread, self.threads), |share| (share.first + thread, share.all))
+    }
+
+    /// The number of a thread in what it hands over.
+    pub(crate) fn number(&self, thread: usize) -> usize {
+        let taken = self.share.and_then(|share| share.taken);
+        taken.map_or(self.place(thread).0, |taken| taken.first + thread)
     }
 
     /// Whether programs may ask for WebSockets.

@@ -19,10 +19,10 @@ use crate::error::FleetError;
 use crate::pieces::Cutter;
 use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free};
 use crate::protocol::{
-    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, told_by, versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{ALONE_AFTER, BEAT, CUT_AFTER};
+use crate::{ALONE_AFTER, BEAT, CUT_AFTER, RESUMED_WITHIN};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// What the agent's driver is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// To begin: the run's zero on this machine, and when the load begins after it.
     Begin {
@@ -41,6 +41,8 @@ pub enum Order {
         /// The load's begin, counted from it.
         begin: Duration,
     },
+    /// To go on with threads of a member that is gone.
+    TakeOver(TakeOver),
     /// Nothing new becomes due; what is under way is waited for.
     Stop,
     /// To end at once.
@@ -67,12 +69,7 @@ impl Job {
     /// # Errors
     /// If it is not there, too long or broken.
     pub fn fetch(&self, name: &str, most: u64) -> Result<Vec<u8>, FleetError> {
-        let mut bytes = Vec::new();
-        self.each_chunk(name, most, &mut |chunk| {
-            bytes.extend_from_slice(chunk);
-            Ok(())
-        })?;
-        Ok(bytes)
+        fetch(&self.nats, (&self.run, name), most)
     }
 
     /// Fetches one into a file.
@@ -80,24 +77,7 @@ impl Job {
     /// # Errors
     /// As [`fetch`](Self::fetch), and if the file cannot be written.
     pub fn fetch_into(&self, name: &str, path: &Path, most: u64) -> Result<(), FleetError> {
-        let unwritten = |error: std::io::Error| FleetError::Nats(format!("{}: {error}", path.display()));
-        let mut file = std::fs::File::create(path).map_err(unwritten)?;
-        self.each_chunk(name, most, &mut |chunk| file.write_all(chunk).map_err(unwritten))
-    }
-
-    fn each_chunk(
-        &self,
-        name: &str,
-        most: u64,
-        take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
-    ) -> Result<(), FleetError> {
-        let failed = |error: &dyn std::fmt::Display| FleetError::nats("a file of the run", error);
-        self.nats.wait(async {
-            let store = self.nats.jetstream.get_object_store(files_of(&self.run)).await;
-            let store = store.map_err(|error| failed(&error))?;
-            let mut object = store.get(name).await.map_err(|error| failed(&error))?;
-            read_all(&mut object, most, take).await
-        })
+        fetch_into(&self.nats, (&self.run, name), path, most)
     }
 
     /// Waits for the next order, so long at most; none where there is none.
@@ -138,6 +118,38 @@ impl Job {
             self.nats.jetstream.send_publish(subject, message).await.map_err(|error| error.to_string())?;
         acknowledgement.await.map(|_| ()).map_err(|error| error.to_string())
     }
+}
+
+/// Fetches one of a run's files, by the run and its name.
+pub(crate) fn fetch(nats: &Nats, file: (&str, &str), most: u64) -> Result<Vec<u8>, FleetError> {
+    let mut bytes = Vec::new();
+    each_chunk(nats, file, most, &mut |chunk| {
+        bytes.extend_from_slice(chunk);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Fetches one into a file.
+pub(crate) fn fetch_into(nats: &Nats, file: (&str, &str), path: &Path, most: u64) -> Result<(), FleetError> {
+    let unwritten = |error: std::io::Error| FleetError::Nats(format!("{}: {error}", path.display()));
+    let mut to = std::fs::File::create(path).map_err(unwritten)?;
+    each_chunk(nats, file, most, &mut |chunk| to.write_all(chunk).map_err(unwritten))
+}
+
+fn each_chunk(
+    nats: &Nats,
+    (run, name): (&str, &str),
+    most: u64,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let failed = |error: &dyn std::fmt::Display| FleetError::nats("a file of the run", error);
+    nats.wait(async {
+        let store = nats.jetstream.get_object_store(files_of(run)).await;
+        let store = store.map_err(|error| failed(&error))?;
+        let mut object = store.get(name).await.map_err(|error| failed(&error))?;
+        read_all(&mut object, most, take).await
+    })
 }
 
 async fn read_all(
@@ -309,13 +321,16 @@ fn drive(
         }
     });
     if is_over.load(Ordering::Relaxed) {
-        // it may have been cut off, while the others go on
-        std::thread::sleep(2 * BEAT);
-        let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
-        if nats.is_connected() && is_silent {
-            // nobody else removes it
-            nats.wait_at_most(ACKNOWLEDGED_WITHIN, remove(&nats.jetstream, &run));
-        }
+        let jetstream = nats.jetstream.clone();
+        nats.beside(async move {
+            tokio::time::sleep(RESUMED_WITHIN).await;
+            // it may have been cut off, while the others went on, or somebody may have resumed the run
+            let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
+            if is_silent {
+                // nobody else removes it
+                remove(&jetstream, &run).await;
+            }
+        });
     }
     let mut running = locked(running);
     running.orders = None;
@@ -329,16 +344,22 @@ fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, hea
     let (sender, heard) = (sender.clone(), Arc::downgrade(heard));
     nats.beside(async move {
         let Ok(mut orders) = client.subscribe(subject).await else { return };
+        // what was taken over is said again and again
+        let mut known = 0;
         while let Some(message) = orders.next().await {
             let Some(heard) = heard.upgrade() else { return };
             heard.lock().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
-            let order = match serde_json::from_slice::<Word>(&message.payload) {
-                Ok(word) if word.gone.contains(&member) => Order::Abort,
-                Ok(Word { state: State::Stop, .. }) => Order::Stop,
-                Ok(Word { state: State::Abort, .. }) => Order::Abort,
-                Ok(Word { state: State::Go, .. }) | Err(_) => continue,
+            let Ok(word) = serde_json::from_slice::<Word>(&message.payload) else { continue };
+            let end = match word.state {
+                _ if word.gone.contains(&member) => Some(Order::Abort),
+                State::Stop => Some(Order::Stop),
+                State::Abort => Some(Order::Abort),
+                State::Go => None,
             };
-            if sender.send(order).is_err() {
+            let all = word.taken.len();
+            let taken = word.taken.into_iter().skip(known).filter(|taken| taken.member == member);
+            known = known.max(all);
+            if !taken.map(Order::TakeOver).chain(end).all(|order| sender.send(order).is_ok()) {
                 return;
             }
         }
@@ -373,6 +394,8 @@ async fn answer(
         Ok(Question::Take { run, member, version, handover }) => {
             take(running, taken, (run, member), (&version, handover))
         }
+        Ok(Question::Drives { run }) if locked(running).presence.run.as_ref() == Some(&run) => Answer::Yes,
+        Ok(Question::Drives { .. }) => Answer::No("it does not drive for this run".into()),
         Ok(Question::Begin { run, epoch_us, begin_us }) => begin(clock, running, &run, epoch_us, begin_us),
         Err(_) => Answer::No("it does not know what it is asked; its version is another".into()),
     };

@@ -1,28 +1,31 @@
 //! The coordinator: it finds agents, has them begin at one instant, and takes what they hand over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::Client;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{self, StorageType};
 use async_nats::jetstream::{Context, object_store};
+use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
 
-use crate::BEAT;
+use crate::agent::{fetch, fetch_into};
 use crate::clock::{Clock, Offset, Round, offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
 use crate::presence::{Presence, bucket};
 use crate::protocol::{
-    Answer, Question, State, Word, asked_at, files_of, orders_of, remove, stream_of, told_by, versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, told_by,
+    versions,
 };
-use crate::server::{Nats, Server, ask};
+use crate::server::{NOT_THERE, Nats, Server, ask};
+use crate::{ABSENT_AFTER, BEAT};
 
 /// How often a clock is asked: of a few dozen ways there and back one is short.
 const ROUNDS: usize = 40;
@@ -108,7 +111,30 @@ pub struct Coordinator {
     run: String,
     members: Vec<Presence>,
     word: Arc<Mutex<Word>>,
-    told: Option<Receiver<Told>>,
+    told: Option<Receiver<(Told, u64)>>,
+    reading: Arc<Reading>,
+    /// Whether the run ends with this.
+    owns: bool,
+    /// Since when the server has no connection of each member; none for those that it has, and where nobody looks.
+    absent: Arc<Mutex<Vec<Option<Instant>>>>,
+}
+
+/// How far the stream of a run was read: by the numbers that the server gives its messages.
+#[derive(Default)]
+struct Reading {
+    /// The last one that was read.
+    read: AtomicU64,
+    /// The last one that somebody was told of, and the last one with which he is done: he asked for the next.
+    told: AtomicU64,
+    done: AtomicU64,
+}
+
+/// What is needed to go on with a run whose coordinator is gone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Left {
+    run: String,
+    members: Vec<Presence>,
+    word: Word,
 }
 
 /// What came from a member: a message, or why nothing more can come.
@@ -163,8 +189,19 @@ impl Coordinator {
             });
         }
         let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
-        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new() }));
-        Ok(Coordinator { nats, clock: Clock::start(), run, members, word, told: None })
+        let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new(), taken: Vec::new() }));
+        let (reading, absent) = Default::default();
+        Ok(Coordinator {
+            nats,
+            clock: Clock::start(),
+            run,
+            members,
+            word,
+            told: None,
+            reading,
+            owns: true,
+            absent,
+        })
     }
 
     /// The agents, in the order of their numbers.
@@ -219,9 +256,89 @@ impl Coordinator {
     /// If one of them does not.
     pub fn take(&mut self, (version, handover): (&str, u32)) -> Result<(), FleetError> {
         self.nats.wait(self.make_stream())?;
+        self.follow(Joiner::default());
+        let questions = self.members.iter().enumerate().map(|(member, _)| {
+            let (run, version) = (self.run.clone(), version.to_owned());
+            Question::Take { run, member, version, handover }
+        });
+        self.ask_all(questions.collect())
+    }
+
+    /// What another coordinator needs to go on with the run.
+    pub fn left(&self) -> Left {
+        let word = self.word.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Left { run: self.run.clone(), members: self.members.clone(), word }
+    }
+
+    /// Goes on with a run whose coordinator is gone. Agents that still drive hear of it at once.
+    ///
+    /// # Errors
+    /// If NATS cannot be reached, or has nothing of the run any more.
+    pub fn resume(server: &Server, left: Left) -> Result<Coordinator, FleetError> {
+        let nats = Nats::connect(server, "tidemark run")?;
+        if let Err(error) = nats.wait(nats.jetstream.get_stream(stream_of(&left.run))) {
+            return Err(FleetError::Usage(format!(
+                "{} has nothing of this run any more: {error}",
+                server.shown()
+            )));
+        }
+        let (reading, absent) = Default::default();
+        let Left { run, members, word } = left;
+        let word = Arc::new(Mutex::new(word));
+        let (clock, told, owns) = (Clock::start(), None, false);
+        let mut coordinator = Coordinator { nats, clock, run, members, word, told, reading, owns, absent };
+        coordinator.follow(Joiner::midway());
+        Ok(coordinator)
+    }
+
+    /// A run that is gone on with ends with this from now on. Dropped before, it leaves all as it was.
+    pub fn own(&mut self) {
+        self.owns = true;
+    }
+
+    /// Which members drive for the run now, and the number of the last message that is there.
+    ///
+    /// # Errors
+    /// If NATS has nothing of the run any more.
+    pub fn who_drives(&self) -> Result<(Vec<bool>, u64), FleetError> {
+        let asked = self.members.iter().map(|member| async {
+            let question = Question::Drives { run: self.run.clone() };
+            let answer = ask(&self.nats.client, asked_at(&member.instance), &question, ANSWER_WITHIN).await;
+            // one that stands still may go on
+            !matches!(answer, Ok(Answer::No(_))) && answer != Err(NOT_THERE.to_owned())
+        });
+        let drive = self.nats.wait(join_all(asked));
+        let last = self.nats.wait(last_sequence(&self.nats.jetstream, &self.run));
+        Ok((drive, last.map_err(|error| FleetError::nats("what the run handed over", error))?))
+    }
+
+    /// Whether all messages up to this one were read.
+    pub fn has_read(&self, last: u64) -> bool {
+        self.reading.read.load(Ordering::Relaxed) >= last
+    }
+
+    /// Fetches one of the run's files, as agents do.
+    ///
+    /// # Errors
+    /// If it is not there, or too long.
+    pub fn fetch(&self, name: &str, most: u64) -> Result<Vec<u8>, FleetError> {
+        fetch(&self.nats, (&self.run, name), most)
+    }
+
+    /// Fetches one into a file.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch), and if the file cannot be written.
+    pub fn fetch_into(&self, name: &str, path: &Path, most: u64) -> Result<(), FleetError> {
+        fetch_into(&self.nats, (&self.run, name), path, most)
+    }
+
+    /// Reads what members hand over, and says that it is there, from now on.
+    fn follow(&mut self, mut joiner: Joiner) {
         let (sink, told) = sync_channel(WAITING);
         let (nats, run, members) = (self.nats.shared(), self.run.clone(), self.members.len());
-        self.nats.beside(async move { deliver(&nats, &run, members, &sink).await });
+        let reading = Arc::clone(&self.reading);
+        self.nats.beside(async move { deliver(&nats, &run, members, (&mut joiner, &reading), &sink).await });
         self.told = Some(told);
         let (client, subject) = (self.nats.client.clone(), orders_of(&self.run));
         let word = Arc::downgrade(&self.word);
@@ -233,11 +350,6 @@ impl Coordinator {
                 tokio::time::sleep(BEAT).await;
             }
         });
-        let questions = self.members.iter().enumerate().map(|(member, _)| {
-            let (run, version) = (self.run.clone(), version.to_owned());
-            Question::Take { run, member, version, handover }
-        });
-        self.ask_all(questions.collect())
     }
 
     async fn make_stream(&self) -> Result<(), FleetError> {
@@ -312,10 +424,15 @@ impl Coordinator {
     /// If nothing comes in time, or nothing can come any more.
     pub fn next(&self, within: Duration) -> Result<Told, RecvTimeoutError> {
         let told = self.told.as_ref().ok_or(RecvTimeoutError::Disconnected)?;
+        // who asks for more is done with what came before
+        self.reading.done.store(self.reading.told.load(Ordering::Relaxed), Ordering::Relaxed);
         match told.recv_timeout(within)? {
             // a look whether somebody takes it
-            (member, _) if member >= self.members.len() => Err(RecvTimeoutError::Timeout),
-            told => Ok(told),
+            ((member, _), _) if member >= self.members.len() => Err(RecvTimeoutError::Timeout),
+            (told, number) => {
+                self.reading.told.store(number, Ordering::Relaxed);
+                Ok(told)
+            }
         }
     }
 
@@ -333,11 +450,39 @@ impl Coordinator {
         });
     }
 
-    /// Ends one of them at once, which counts as gone: should it come back, it drives no more.
-    pub fn give_up(&self, member: usize) {
+    /// Ends one of them at once, which counts as gone: should it come back, it drives no more. Others go on with its threads.
+    pub fn give_up(&self, member: usize, taken: &[TakeOver]) {
         self.say(|word| {
             word.gone.insert(member);
+            word.taken.extend_from_slice(taken);
         });
+    }
+
+    /// Looks from now on whether the server has a connection of each member.
+    pub fn watch(&self) {
+        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; self.members.len()];
+        for (member, presence) in self.members.iter().enumerate() {
+            let (client, at) = (self.nats.client.clone(), asked_at(&presence.instance));
+            let absent = Arc::downgrade(&self.absent);
+            self.nats.beside(async move {
+                while let Some(absent) = absent.upgrade() {
+                    let is_absent = is_absent(&client, &at).await;
+                    if let Some(of) = absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member) {
+                        *of = if is_absent { of.or_else(|| Some(Instant::now())) } else { None };
+                    }
+                    drop(absent);
+                    tokio::time::sleep(BEAT / 2).await;
+                }
+            });
+        }
+    }
+
+    /// Whether the server has no connection of a member, as far as somebody [looks](Self::watch); and whether that is so for
+    /// [`ABSENT_AFTER`].
+    pub fn is_absent(&self, member: usize) -> (bool, bool) {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = absent.get(member).copied().flatten();
+        (since.is_some(), since.is_some_and(|since| since.elapsed() > ABSENT_AFTER))
     }
 
     /// Ends all of them at once.
@@ -358,6 +503,9 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
+        if !self.owns {
+            return;
+        }
         if self.told.is_some() {
             self.abort();
         }
@@ -381,6 +529,14 @@ fn count(agents: usize) -> String {
     if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
 }
 
+/// Whether the server has no connection of an agent: one that is killed has none at once. One that stands still has one, and
+/// where there is no connection to the server nobody knows.
+async fn is_absent(client: &Client, at: &str) -> bool {
+    let Ok(question) = serde_json::to_vec(&Question::Clock) else { return false };
+    let answer = tokio::time::timeout(ANSWER_WITHIN, client.request(at.to_owned(), question.into())).await;
+    matches!(answer, Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders)
+}
+
 async fn say(client: &Client, subject: &str, word: &Word) {
     if let Ok(payload) = serde_json::to_vec(word) {
         let _ = client.publish(subject.to_owned(), payload.into()).await;
@@ -389,16 +545,35 @@ async fn say(client: &Client, subject: &str, word: &Word) {
 }
 
 /// Takes what members hand over, in order, whatever becomes of the connection, until nobody wants it any more.
-async fn deliver(nats: &(Client, Context), run: &str, members: usize, sink: &SyncSender<Told>) {
-    let mut joiner = Joiner::default();
+async fn deliver(
+    nats: &(Client, Context),
+    run: &str,
+    members: usize,
+    (joiner, reading): (&mut Joiner, &Reading),
+    sink: &SyncSender<(Told, u64)>,
+) {
     let mut next = 1;
-    let mut purged = Instant::now();
+    let mut purging = Purging { last: Instant::now(), begun: BTreeMap::new() };
     loop {
-        let _ = follow(nats, run, members, sink, (&mut joiner, &mut next, &mut purged)).await;
+        let _ = follow(nats, run, members, sink, (&mut *joiner, reading, &mut next, &mut purging)).await;
         if sink_is_gone(sink) {
             return;
         }
         tokio::time::sleep(BEAT / 4).await;
+    }
+}
+
+/// What was taken is removed from the server from time to time.
+struct Purging {
+    last: Instant,
+    /// Where the messages begin that have not come whole, by member.
+    begun: BTreeMap<usize, u64>,
+}
+
+impl Purging {
+    /// Everything below this number is done with: also who goes on with the run needs none of it.
+    fn end(&self, done: u64) -> u64 {
+        self.begun.values().copied().min().unwrap_or(u64::MAX).min(done + 1)
     }
 }
 
@@ -408,16 +583,17 @@ async fn last_sequence(jetstream: &Context, run: &str) -> Result<u64, async_nats
 }
 
 /// Whether nobody takes anything: a look costs a message that is passed over.
-fn sink_is_gone(sink: &SyncSender<Told>) -> bool {
-    matches!(sink.try_send((usize::MAX, Ok(Vec::new()))), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
+fn sink_is_gone(sink: &SyncSender<(Told, u64)>) -> bool {
+    let nothing = ((usize::MAX, Ok(Vec::new())), 0);
+    matches!(sink.try_send(nothing), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
 }
 
 async fn follow(
     (client, jetstream): &(Client, Context),
     run: &str,
     members: usize,
-    sink: &SyncSender<Told>,
-    (joiner, next, purged): (&mut Joiner, &mut u64, &mut Instant),
+    sink: &SyncSender<(Told, u64)>,
+    (joiner, reading, next, purging): (&mut Joiner, &Reading, &mut u64, &mut Purging),
 ) -> Result<(), async_nats::Error> {
     let stream = jetstream.get_stream(stream_of(run)).await?;
     let config = pull::OrderedConfig {
@@ -445,17 +621,26 @@ async fn follow(
         let member = message.subject.rsplit('.').next().and_then(|member| member.parse::<usize>().ok());
         let Some(member) = member.filter(|member| *member < members) else { continue };
         let told = match joiner.add(member, &message.payload) {
-            Ok(None) => continue,
+            Ok(None) => {
+                if joiner.is_within(member) {
+                    purging.begun.entry(member).or_insert(sequence);
+                }
+                reading.read.store(sequence, Ordering::Relaxed);
+                continue;
+            }
             Ok(Some(told)) => Ok(told),
             Err(flaw) => Err(flaw.to_string()),
         };
+        purging.begun.remove(&member);
         // what is not taken stays at the server: the runtime has a thread for those who wait
-        if tokio::task::block_in_place(|| sink.send((member, told))).is_err() {
+        if tokio::task::block_in_place(|| sink.send(((member, told), sequence))).is_err() {
             return Ok(());
         }
-        if purged.elapsed() > PURGE_EVERY {
-            *purged = Instant::now();
-            let _ = stream.purge().sequence(*next).await;
+        reading.read.store(sequence, Ordering::Relaxed);
+        if purging.last.elapsed() > PURGE_EVERY {
+            purging.last = Instant::now();
+            let end = purging.end(reading.done.load(Ordering::Relaxed));
+            let _ = stream.purge().sequence(end).await;
         }
     }
 }

@@ -36,14 +36,21 @@ pub mod split;
 use std::time::Duration;
 
 pub use agent::{Job, Order, PrivateFolder, serve};
-pub use coordinator::{Coordinator, File, Here, look};
+pub use coordinator::{Coordinator, File, Here, Left, look};
 pub use error::FleetError;
 pub use presence::Presence;
+pub use protocol::TakeOver;
 pub use server::Server;
 
 /// An agent that hears no coordinator for so long stops by itself.
 pub const ALONE_AFTER: Duration = Duration::from_secs(10);
 /// The same where it has no connection to NATS: a cut of 10 s is no reason to stop.
 pub const CUT_AFTER: Duration = Duration::from_secs(30);
+/// What a run handed over stays at NATS for so long after its agents have stopped by themselves: another coordinator may
+/// take it, and end the run.
+pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
+/// An agent whose connection the NATS server does not have for so long is gone, where others can take over from it: one
+/// whose server was restarted is back by then.
+pub const ABSENT_AFTER: Duration = Duration::from_secs(3);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

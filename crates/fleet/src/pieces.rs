@@ -40,9 +40,11 @@ impl Cutter {
 #[derive(Debug, Default)]
 pub struct Joiner {
     senders: BTreeMap<usize, Sender>,
+    /// Whether what a sender sent first may be gone by now, as another reader had it.
+    midway: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sender {
     next: u64,
     message: Vec<u8>,
@@ -77,6 +79,16 @@ impl std::fmt::Display for Flaw {
 }
 
 impl Joiner {
+    /// One that begins where another reader ended, at the begin of a message of each sender.
+    pub fn midway() -> Joiner {
+        Joiner { midway: true, ..Joiner::default() }
+    }
+
+    /// Whether a message of a sender has begun, and not ended.
+    pub fn is_within(&self, sender: usize) -> bool {
+        self.senders.get(&sender).is_some_and(|sender| !sender.message.is_empty())
+    }
+
     /// Takes a piece; the message that it completes. One that came before is passed over.
     ///
     /// # Errors
@@ -85,7 +97,9 @@ impl Joiner {
         let (head, part) = piece.split_at_checked(HEAD).ok_or(Flaw::Short)?;
         let (number, more) = head.split_at(HEAD - 1);
         let number = u64::from_le_bytes(number.try_into().map_err(|_| Flaw::Short)?);
-        let sender = self.senders.entry(sender).or_default();
+        let first = if self.midway { number } else { 0 };
+        let sender =
+            self.senders.entry(sender).or_insert_with(|| Sender { next: first, message: Vec::new() });
         if number < sender.next {
             return Ok(None);
         }
@@ -117,6 +131,13 @@ mod tests {
         assert_eq!(joiner.add(1, &pieces[1].1), Ok(Some(vec![1])));
         assert_eq!(joiner.add(2, &pieces[0].1), Ok(Some(vec![0])), "another sender");
         assert_eq!(joiner.add(1, &[1, 2]), Err(Flaw::Short));
+        let mut later = Joiner::midway();
+        assert_eq!(later.add(1, &pieces[2].1), Ok(Some(vec![2])));
+        assert_eq!(later.add(1, &pieces[2].1), Ok(None));
+        assert_eq!(later.add(1, &cutter.cut(&[9])[0].1), Err(Flaw::Gap { expected: 3, came: 4 }));
+        let long = cutter.cut(&vec![7; PIECE_BYTES_MAX + 1]);
+        assert_eq!((later.add(2, &long[0].1), later.is_within(2)), (Ok(None), true));
+        assert!(later.add(2, &long[1].1).is_ok_and(|whole| whole.is_some()) && !later.is_within(2));
     }
 
     proptest! {

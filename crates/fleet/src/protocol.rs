@@ -23,6 +23,11 @@ pub(crate) enum Question {
         /// The version of what it is to hand over.
         handover: u32,
     },
+    /// Whether it drives for a run.
+    Drives {
+        /// The run.
+        run: String,
+    },
     /// To begin.
     Begin {
         /// The run.
@@ -52,6 +57,24 @@ pub(crate) struct Word {
     pub state: State,
     /// Members that count as gone: whoever finds itself among them ends at once.
     pub gone: BTreeSet<usize>,
+    /// Who takes over what from those, in the order in which that was decided.
+    #[serde(default)]
+    pub taken: Vec<TakeOver>,
+}
+
+/// Threads of a member that is gone, as another one goes on with them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeOver {
+    /// Who takes them over.
+    pub member: usize,
+    /// The first of them: it takes the arrivals and users that this one had.
+    pub first: usize,
+    /// How many they are.
+    pub threads: usize,
+    /// The number that the first of them has from now on. No thread of the run had it before.
+    pub number: usize,
+    /// What is due from then on is theirs, microseconds since the run's zero.
+    pub from_us: u64,
 }
 
 /// What agents are to do.

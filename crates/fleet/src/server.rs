@@ -16,6 +16,8 @@ use crate::error::FleetError;
 
 /// Longest time that the first connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// That the server has no connection of who is asked.
+pub(crate) const NOT_THERE: &str = "it is not there";
 /// Longest time between two attempts to connect again.
 const AGAIN_WITHIN_MS: u64 = 1_000;
 
@@ -149,7 +151,7 @@ pub(crate) async fn ask<Q: Serialize, A: DeserializeOwned>(
     let answer = tokio::time::timeout(within, client.request(subject, payload)).await;
     let answer = answer.map_err(|_| "it does not answer".to_owned())?;
     let answer = answer.map_err(|error| match error.kind() {
-        RequestErrorKind::NoResponders => "it is not there".to_owned(),
+        RequestErrorKind::NoResponders => NOT_THERE.to_owned(),
         RequestErrorKind::TimedOut => "it does not answer".to_owned(),
         _ => error.to_string(),
     })?;

@@ -12,6 +12,13 @@ pub mod fleet;
 #[cfg(feature = "fleet")]
 pub mod fleet_agent;
 #[cfg(feature = "fleet")]
+mod fleet_driver;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet_resume;
+#[cfg(not(feature = "fleet"))]
+#[path = "drivers/no_resume.rs"]
+pub(crate) mod fleet_resume;
+#[cfg(feature = "fleet")]
 pub mod fleet_ssh;
 #[cfg(feature = "fleet")]
 mod fleet_task;
@@ -154,8 +161,21 @@ pub struct Ended {
     pub end: DriveEnd,
     /// Why it broke off in the middle, if it did.
     pub broke: Option<String>,
+    /// Where agents of a fleet were lost, and others took their share over.
+    pub taken_over: Option<TakenOver>,
     /// The agents of a fleet, without what their threads came to.
     pub agents: Vec<AgentFigures>,
+    /// What a reader of the figures must know.
+    pub notes: Vec<String>,
+}
+
+/// That agents of a fleet were lost, whose share others took over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenOver {
+    /// In words.
+    pub reason: String,
+    /// Requests of the measured window that were due at them before that, and count as never sent.
+    pub never_sent: u64,
 }
 
 /// One who drives, from its start on. Dropped, it ends at once.
@@ -282,7 +302,9 @@ impl Drivers {
             let one = one?;
             add(&mut all.end, one.end);
             all.broke = all.broke.or(one.broke);
+            all.taken_over = all.taken_over.or(one.taken_over);
             all.agents.extend(one.agents);
+            all.notes.extend(one.notes);
         }
         Ok(all)
     }

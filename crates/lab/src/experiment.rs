@@ -7,6 +7,8 @@ mod loading;
 mod once;
 mod preparing;
 mod reading_back;
+#[cfg(feature = "fleet")]
+mod resuming;
 mod watching;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, DriveError, DriveOptions, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
-use tidemark_record::{Event, Manifest, RunWriter, summarize, tell_achieved_due};
+use tidemark_record::{Before, Event, Manifest, RunWriter, summarize, tell_achieved_due};
 use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
 use tidemark_scenario::units::Size;
 use tidemark_scenario::{Plan, Shared};
@@ -24,9 +26,12 @@ use tidemark_verdict::{self as verdict, Evidence};
 pub use self::once::{Once, once};
 use self::preparing::{Environment, Prepared};
 use self::reading_back::Verified;
+#[cfg(feature = "fleet")]
+pub use self::resuming::resume;
 use self::watching::Started;
 use crate::account::{self, Account};
 use crate::drivers::fleet::{Chosen, FleetOptions};
+use crate::drivers::fleet_resume::Resumed;
 use crate::drivers::process::{self, Process};
 use crate::drivers::{Driver, DriverKind, Drivers};
 use crate::error::LabError;
@@ -57,7 +62,10 @@ pub fn run(
     options: RunOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, LabError> {
-    let experiment = begin(plan, options)?;
+    finished(begin(plan, options)?, progress)
+}
+
+fn finished(experiment: Experiment, progress: &mut dyn FnMut(Progress)) -> Result<Finished, LabError> {
     let result = experiment.carry_out(&Watcher::new(progress));
     let secrets = &experiment.plan.secrets;
     secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
@@ -128,7 +136,21 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
     let chosen = Mutex::new(chosen);
-    Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, chosen, run_dir, interrupt })
+    let (resumed, before, zero) = Default::default();
+    let plan = Arc::new(plan);
+    Ok(Experiment {
+        plan,
+        options,
+        seed,
+        ledger_seed,
+        threads,
+        chosen,
+        resumed,
+        before,
+        zero,
+        run_dir,
+        interrupt,
+    })
 }
 
 /// What the options of a run change in its plan.
@@ -168,12 +190,32 @@ struct Record<'a> {
     trace: Option<Trace>,
     /// The script that the load asks, if there is one.
     script: Option<Box<dyn Script>>,
+    /// What happened before another coordinator was gone.
+    before: Vec<Event>,
 }
 
 impl Record<'_> {
     /// Enters something that happened.
     fn event(&mut self, at_us: i64, kind: &str, text: String) -> Result<(), LabError> {
-        self.writer.add_event(&Event { at_us, kind: kind.into(), text }).map_err(written)
+        let event = Event { at_us, kind: kind.into(), text };
+        if self.before.contains(&event) {
+            return Ok(());
+        }
+        self.writer.add_event(&event).map_err(written)
+    }
+
+    /// Records anew what another coordinator had recorded, but for the intervals, which are told again.
+    fn go_on(&mut self, before: &mut Before) -> Result<(), LabError> {
+        for event in before.events() {
+            self.writer.add_event(event).map_err(written)?;
+        }
+        self.before = before.events().to_vec();
+        let writer = &mut self.writer;
+        let looks = before.looks(&mut |look| match look {
+            Ok(sample) => writer.add_sample(&sample),
+            Err(look) => writer.add_store_looks(&[look]),
+        });
+        looks.map_err(written)
     }
 }
 
@@ -182,6 +224,11 @@ struct Experiment {
     plan: Arc<Plan>,
     /// The agents that drive, until the load begins; gone before the options, which may hold NATS.
     chosen: Mutex<Option<Chosen>>,
+    /// What is left of a run whose coordinator is gone, until this one goes on with it; what that had recorded; and when the run's
+    /// clock was zero.
+    resumed: Mutex<Option<Resumed>>,
+    before: Mutex<Option<Before>>,
+    zero: Option<SystemTime>,
     options: RunOptions,
     seed: u64,
     /// What the checksums of the ledger are keyed with.
@@ -205,6 +252,7 @@ impl Experiment {
     fn record<'a>(&self, progress: &'a Watcher<'_>) -> Result<Record<'a>, LabError> {
         let plan = &self.plan;
         let account = Account::begin(&self.options, plan, self.seed);
+        let mut before = self.zero.map(|_| Before::take(&self.run_dir)).transpose().map_err(written)?;
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
@@ -220,11 +268,24 @@ impl Experiment {
             writer.remember_in(runs_dir);
         }
         writer.add_sink(ProgressSink::new(progress)).add_sink(self.options.sinks.clone());
-        if plan.entered().next().is_some() {
-            writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
+        match before {
+            _ if plan.entered().next().is_none() => {}
+            None => {
+                writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
+            }
+            Some(_) => {
+                writer.go_on_with_ledger().map_err(written)?;
+            }
         }
-        let mut record = Record { account, writer, trace: None, script: None };
+        self.zero.iter().for_each(|zero| {
+            writer.anchor(*zero);
+        });
+        let mut record = Record { account, writer, trace: None, script: None, before: Vec::new() };
         self.begun(&mut record, &[])?;
+        if let Some(before) = &mut before {
+            record.go_on(before)?;
+        }
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
         Ok(record)
     }
 
@@ -234,6 +295,11 @@ impl Experiment {
         let Prepared { mut environment, ready, shared, injectors, targets } = prepared;
         let plan = &self.plan;
         let mut options = self.drive_options(&environment.system, &environment.others);
+        if let Some(zero) = self.zero {
+            let since = SystemTime::now().duration_since(zero).unwrap_or_default();
+            let epoch = options.epoch.checked_sub(since).ok_or("its zero is before this machine's");
+            (options.epoch, options.wall_epoch) = (epoch.map_err(driven)?, zero);
+        }
         if let Some(wanted) = &self.options.trace {
             let systems = std::iter::once(&environment.system).chain(&environment.others);
             let (trace, tracing) = Trace::begin(wanted, None, plan, systems)?;
@@ -250,7 +316,8 @@ impl Experiment {
         record.account.started(options.wall_epoch, &environment.system);
         record.account.targets(plan, &environment.others);
         record.writer.anchor(options.wall_epoch);
-        for (at, text) in ready {
+        // it was so when the run began
+        for (at, text) in ready.into_iter().filter(|_| self.zero.is_none()) {
             let at_us = -i64::try_from(epoch.saturating_duration_since(at).as_micros()).unwrap_or(i64::MAX);
             record.event(at_us, "ready", text)?;
         }
@@ -289,9 +356,15 @@ impl Experiment {
         environment: &Environment,
     ) -> Result<Drivers, LabError> {
         let targets: Vec<_> = std::iter::once(&environment.system).chain(&environment.others).collect();
+        let resumed = self.resumed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((resumed, before)) = resumed.zip(before) {
+            return Ok(Drivers::new(vec![resumed.go_on(before, &plan, &self.run_dir, &options)?]));
+        }
         let chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(chosen) = chosen {
-            let fleet = chosen.start(&self.options, &plan, &targets, &options, &|| self.stop_request())?;
+            let run = (&*plan, self.run_dir.as_path());
+            let fleet = chosen.start(&self.options, run, &targets, &options, &|| self.stop_request())?;
             return Ok(Drivers::new(vec![fleet]));
         }
         let driver: Box<dyn Driver> = match self.options.driver {
@@ -331,7 +404,7 @@ impl Experiment {
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
-        let Record { mut account, mut writer, trace, mut script } = record;
+        let Record { mut account, mut writer, trace, mut script, before: _ } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
         let trace = trace.map(|trace| trace.end(&load.end.counters)).transpose();
@@ -387,6 +460,7 @@ impl Experiment {
             stopped,
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
+            taken_over: load.taken_over.as_ref().map(|of| (of.reason.as_str(), of.never_sent)),
             script_stopped,
             script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
             thresholds: &findings.thresholds,

@@ -100,6 +100,8 @@ mod watch;
 
 pub use compare::{Bounds, CompareOutcome, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
+#[cfg(feature = "fleet")]
+pub use experiment::resume;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;
 pub use interrupt::StopRequest;

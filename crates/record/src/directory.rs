@@ -169,8 +169,9 @@ fn is_run(dir: &Path) -> bool {
 
 /// Whether this directory holds a run that has not come to its end.
 pub fn is_unfinished(dir: &Path) -> bool {
+    let journal = [dir.to_owned(), dir.join(files::BEFORE)].map(|dir| dir.join(files::JOURNAL));
     dir.join(files::BEGUN).is_file()
-        && dir.join(files::JOURNAL).is_file()
+        && journal.iter().any(|path| path.is_file())
         && !dir.join(files::MANIFEST).is_file()
 }
 

@@ -19,6 +19,9 @@ pub enum RecordError {
     /// The directory is no run, or one whose run did not come to its end.
     #[error("{path}: no run.json in it: not a run directory, or its run was killed before it could finish", path = .0.display())]
     NotARun(PathBuf),
+    /// The run in the directory has come to its end.
+    #[error("{path}: this run has come to its end, so that there is nothing to go on with; `tidemark report {path}` shows it", path = .0.display())]
+    Whole(PathBuf),
     /// The directory is of a search with several runs.
     #[error("{path}: a search for a limit, and no run: `tidemark report {path}` shows it, and its runs are in it", path = .0.display())]
     Search(PathBuf),

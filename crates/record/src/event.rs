@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Something that happened in a run, for its time axis.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Microseconds since the run began (negative before it).
     pub at_us: i64,

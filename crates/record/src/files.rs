@@ -34,6 +34,10 @@ pub(crate) const BEGUN: &str = "unfinished.json";
 pub(crate) const JOURNAL: &str = "unfinished.journal";
 /// Where a run is built again from its journal.
 pub(crate) const REBUILT: &str = "unfinished.rebuilt";
+/// What a run that was killed had recorded, until all of it is recorded anew by whoever goes on with the run.
+pub(crate) const BEFORE: &str = "unfinished.before";
+/// What another coordinator needs to know of a fleet to go on with its run.
+pub(crate) const FLEET: &str = "unfinished.fleet";
 /// What was sent and acknowledged.
 pub(crate) const LEDGER: &str = "ledger";
 /// Within it: how contents are read again.

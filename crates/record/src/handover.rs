@@ -14,7 +14,7 @@ use crate::ledger::Part;
 use crate::{DriveEnd, Event, PhaseTimes, Traced, frame};
 
 /// The version of what is handed over. Driver and reader have the same, or do not begin.
-pub const HANDOVER_VERSION: u32 = 2;
+pub const HANDOVER_VERSION: u32 = 3;
 
 /// What a driver hands over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub enum Handover {
     End(Box<DriveEnd>),
     /// Why it could not begin, or go on: the last one.
     Error(String),
+    /// Why it could not go on with threads that it was to take over, of which the first has this number.
+    NotTaken(u16, String),
 }
 
 /// What a driver is.
@@ -150,7 +152,8 @@ mod tests {
         let end = DriveEnd { ended_us: 5_000_000, counters, io: "epoll".into(), ..DriveEnd::default() };
         let event = Event { at_us: -7, kind: "driver".into(), text: "its clock was set".into() };
         let error = Handover::Error("no sockets".into());
-        vec![hello(HANDOVER_VERSION), second(), Handover::Event(event), Handover::End(Box::new(end)), error]
+        let (end, not_taken) = (Handover::End(Box::new(end)), Handover::NotTaken(7, "no ports".into()));
+        vec![hello(HANDOVER_VERSION), second(), Handover::Event(event), end, error, not_taken]
     }
 
     fn stream(all: &[Handover]) -> Vec<u8> {

@@ -63,7 +63,7 @@
 //! | `ledger/` | what was sent and what was acknowledged, where a step [enters its writes](ledger) |
 //! | `scenario.yaml` | the scenario as it was |
 //! | `logs/` | what the started processes said |
-//! | `unfinished.*` | while a run goes on: all that it has recorded, by which it is [followed](Following), and from which [`rebuild`] makes a run of one that was killed |
+//! | `unfinished.*` | while a run goes on: all that it has recorded, by which it is [followed](Following), and from which [`rebuild`] makes a run of one that was killed, or [another process](Before) goes on |
 //!
 //! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
@@ -114,6 +114,7 @@ mod parts;
 mod ratio;
 mod reason;
 mod recording;
+mod resumed;
 mod run;
 pub mod sample;
 mod script_figures;
@@ -164,6 +165,7 @@ pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use ratio::{Ratio, RatioForm};
 pub use reason::{Reason, ReasonKind};
 pub use recording::Histogram;
+pub use resumed::{Before, begun, read_fleet, write_fleet};
 pub use run::{Run, StoredLoad, StoredOwn, StoredParts, StoredSeries};
 pub use sample::Sample;
 pub use script_figures::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric};

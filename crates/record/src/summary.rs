@@ -489,6 +489,20 @@ pub struct AgentFigures {
     /// Why nothing came from it any more before its load was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
+    /// Threads that it took over from agents which were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<TakenThreads>,
+}
+
+/// Threads that an agent of a fleet took over from another one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TakenThreads {
+    /// The number of the first of them, as figures by thread have it.
+    pub first_thread: u64,
+    /// How many they are.
+    pub threads: u64,
+    /// From when on it drove with them, seconds since the run began.
+    pub from_s: f64,
 }
 
 /// A program that used the machine's cores, all its processes together.

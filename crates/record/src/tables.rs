@@ -293,7 +293,7 @@ impl Sink for Tables {
         self.monitor.finish()?;
         self.stores.as_mut().map_or(Ok(()), FiguresWriter::finish)?;
         write_manifest(&self.dir, manifest)?;
-        for name in [files::BEGUN, files::JOURNAL, files::OPERATIONS_TOLD] {
+        for name in [files::BEGUN, files::JOURNAL, files::FLEET, files::OPERATIONS_TOLD] {
             // what stays does no harm beside a run.json
             let _ = fs::remove_file(self.dir.join(name));
         }

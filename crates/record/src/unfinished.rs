@@ -9,7 +9,7 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
 use crate::told::{Told, take_operations};
-use crate::{Event, Manifest, ReasonKind, RunWriter, directory, files, ledger, summarize, summary};
+use crate::{Event, Manifest, ReasonKind, RunWriter, directory, files, ledger, resumed, summarize, summary};
 
 /// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
 ///
@@ -22,6 +22,11 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     if !directory::is_unfinished(dir) {
         return Ok(());
     }
+    let journals = [dir.join(files::JOURNAL), dir.join(files::BEFORE).join(files::JOURNAL)];
+    if journals.iter().any(|path| journal::is_written(path)) {
+        return Err(RecordError::GoesOn(dir.to_owned()));
+    }
+    resumed::restore(dir)?;
     let journal_path = dir.join(files::JOURNAL);
     let Some(journal) = journal::open(&journal_path)? else {
         return Err(RecordError::GoesOn(dir.to_owned()));
@@ -106,6 +111,8 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
     }
     remove(&rebuilt)?;
+    // what stays does no harm beside a run.json
+    let _ = fs::remove_file(dir.join(files::FLEET));
     let told = dir.join(files::OPERATIONS_TOLD);
     for path in [journal_path, begun_path] {
         fs::remove_file(&path).map_err(io_error("remove", &path))?;
@@ -157,7 +164,7 @@ fn entered(dir: &Path) -> Option<summary::Ledger> {
 }
 
 /// Those before the first line that is not whole.
-fn whole_events(path: &Path) -> Vec<Event> {
+pub(crate) fn whole_events(path: &Path) -> Vec<Event> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map_while(|line| crate::json::read(line).ok()).collect()
 }

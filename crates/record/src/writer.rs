@@ -141,6 +141,14 @@ impl<'s> RunWriter<'s> {
         Ok(self)
     }
 
+    /// Goes on with the ledger of a run that was killed.
+    pub fn go_on_with_ledger(&mut self) -> Result<&mut Self, RecordError> {
+        let threads = u16::try_from(self.threads).unwrap_or(u16::MAX);
+        self.ledger = Some(LedgerWriter::go_on(&self.dir, threads)?);
+        self.totals.entered = Some(Entered::default());
+        Ok(self)
+    }
+
     /// Takes what was entered outside the intervals, by `at_us`.
     pub fn add_to_ledger(&mut self, part: &Part, at_us: u64) -> Result<(), RecordError> {
         match &mut self.ledger {

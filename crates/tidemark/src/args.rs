@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
-use clap::builder::{Styles, UnknownArgumentValueParser};
+use clap::builder::{ArgPredicate, Styles, UnknownArgumentValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidemark_lab::drivers::DriverKind;
 use tidemark_report::cube::{Dimension, Filter, Measure};
@@ -142,8 +142,20 @@ Examples:
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
     /// A scenario, the name of a shipped one, a script of k6, or a plan of JMeter, Tsung, Postman or Artillery
-    #[arg(value_name = "SCENARIO")]
+    #[arg(
+        value_name = "SCENARIO",
+        required = false,
+        required_unless_present = "resume",
+        default_value_if("resume", ArgPredicate::IsPresent, "")
+    )]
     pub scenario: String,
+    /// In place of a scenario: goes on with a run of a fleet whose coordinator was killed, in its directory (docs/fleet.md)
+    #[arg(
+        long, value_name = "RUN",
+        conflicts_with_all = ["scenario", "settings", "properties", "env", "environment", "rate", "duration", "users", "objectives", "url", "watch",
+            "agents", "on_agent_loss", "threads", "out", "abort_early", "once", "trace"]
+    )]
+    pub resume: Option<String>,
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,

@@ -65,9 +65,16 @@ pub fn carry_out(
         let mut display = Display::new(display_options, &plan.name)?;
         tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?
     };
-    let run = open(&finished.run_dir)?;
-    let page = write_page(&run, &finished.run_dir.join(PAGE));
-    Ok(CarriedOut { finished, run, page })
+    CarriedOut::of(finished)
+}
+
+impl CarriedOut {
+    /// Writes the page of a run that is over.
+    pub fn of(finished: Finished) -> Result<CarriedOut, Failure> {
+        let run = open(&finished.run_dir)?;
+        let page = write_page(&run, &finished.run_dir.join(PAGE));
+        Ok(CarriedOut { finished, run, page })
+    }
 }
 
 /// Writes the page of a run.

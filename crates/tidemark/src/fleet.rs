@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidemark_fleet::{FleetError, Here, Server};
 use tidemark_lab::RunOptions;
 #[cfg(feature = "fleet")]
-use tidemark_lab::drivers::fleet::{FleetOptions, Place};
+use tidemark_lab::drivers::fleet::{FleetOptions, OnLoss, Place};
 #[cfg(feature = "fleet")]
 use tidemark_lab::drivers::fleet_ssh::Machines;
 
@@ -27,6 +27,9 @@ pub struct FleetArguments {
     /// With --fleet: so many agents [default: all that are idle]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub agents: Option<u16>,
+    /// With --fleet: what becomes of the share of an agent that is lost: never-sent (it counts so), or rebalance (the others take it over) [default: never-sent]
+    #[arg(long, value_name = "WHAT", value_parser = ["never-sent", "rebalance"])]
+    pub on_agent_loss: Option<String>,
     /// With --fleet ssh://…: a file of settings for ssh in place of ~/.ssh/config
     #[arg(long, value_name = "FILE", requires = "fleet")]
     pub ssh_config: Option<PathBuf>,
@@ -74,6 +77,10 @@ impl FleetArguments {
     /// Options of a run, with agents where they are asked for.
     pub fn apply(&self, options: RunOptions) -> Result<RunOptions, Failure> {
         let Some(url) = &self.fleet else {
+            if self.on_agent_loss.is_some() {
+                let reason = "--on-agent-loss is of --fleet; give the URL of the fleet, too, or leave it out";
+                return Err(Failure::usage(reason));
+            }
             return match self.nats.is_given() {
                 true => Err(Failure::usage(
                     "--nats-creds, --nats-ca and --nats-cert are of --fleet; give that, too",
@@ -99,7 +106,13 @@ impl FleetArguments {
             }
             None => Place::Nats(self.nats.server(url)),
         };
-        let fleet = FleetOptions { at, agents: self.agents.map(usize::from), threads: options.threads };
+        let on_loss = self.on_agent_loss.as_deref().map_or(Ok(OnLoss::default()), str::parse);
+        let fleet = FleetOptions {
+            at,
+            agents: self.agents.map(usize::from),
+            threads: options.threads,
+            on_loss: on_loss.map_err(|reason| Failure::usage(format!("--on-agent-loss: {reason}")))?,
+        };
         Ok(RunOptions { fleet: Some(Arc::new(fleet)), ..options })
     }
 

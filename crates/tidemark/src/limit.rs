@@ -113,7 +113,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
     // another seed is another chance, and no other question
     let DriverArguments { pins, threads, io, spin, timestamps, seed: _, fleet } = driver;
     // where they are found, and how, is no other question
-    let FleetArguments { fleet, agents, ssh_config: _, nats: _ } = fleet;
+    let FleetArguments { fleet, agents, on_agent_loss, ssh_config: _, nats: _ } = fleet;
     let ReachArguments { resolve, ipv4, ipv6, connect_to, unix_socket, proxy, http, streams, tls } = reach;
     // the key belongs to the certificate
     let TlsArguments { insecure, cacert, cert, key: _, server_name, no_resumption } = tls;
@@ -142,6 +142,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("timestamps", (*timestamps != Timestamps::default()).then(|| timestamps.to_string())),
         ("threads", threads.map(|threads| threads.to_string())),
         ("agents", agents.map(|agents| agents.to_string())),
+        ("on-agent-loss", on_agent_loss.clone()),
     ];
     let flags = [
         ("ipv4", *ipv4),

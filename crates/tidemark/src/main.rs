@@ -45,6 +45,7 @@ mod reach;
 mod report;
 mod reproduce;
 mod results;
+mod resume;
 mod run;
 mod scenario;
 #[cfg(feature = "js")]

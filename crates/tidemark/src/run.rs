@@ -6,11 +6,14 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::carry_out::CarriedOut;
 use crate::failure::Failure;
-use crate::{carry_out, compare, import, once, output};
+use crate::{carry_out, compare, import, once, output, resume};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     arguments.results.check(arguments.trace.output())?;
+    if let Some(run) = arguments.resume.clone() {
+        return resume::resume(&run, arguments);
+    }
     match import::loaded(&arguments)? {
         Experiment::One(mut plan) if arguments.once.is_some() => {
             carry_out::ask(&mut plan, &arguments)?;
@@ -48,9 +51,14 @@ fn one(plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     options.sinks = shown.sinks();
     let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
-    let results = &arguments.results;
-    let CarriedOut { finished, mut run, mut page } =
-        carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
+    let carried_out = carried_out.map_err(|failure| arguments.results.without_a_run(&name, failure))?;
+    conclude(carried_out, &arguments)
+}
+
+/// Shows what came of a run, and writes what was asked for.
+pub fn conclude(carried_out: CarriedOut, arguments: &RunArguments) -> Result<u8, Failure> {
+    let CarriedOut { finished, mut run, mut page } = carried_out;
+    let (results, prices) = (&arguments.results, arguments.prices.read()?);
     if let Some(bill) = prices.bill(&run.manifest) {
         run.manifest.bill = Some(bill);
         // where the page could not be written, that is told, and this as well

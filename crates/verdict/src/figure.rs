@@ -45,6 +45,8 @@ pub struct Measured<'a> {
     pub(super) forgiven: f64,
     /// Whether fewer connections are allowed than the load takes, so that what was not sent for want of one says nothing.
     pub(super) lacks_connections: bool,
+    /// Requests that were due at agents of a fleet which were gone.
+    never_sent: u64,
     /// How long answers may have lain unread beyond what is taken out of each response time; infinite where nobody knows.
     unread_us: f64,
 }
@@ -86,6 +88,7 @@ impl<'a> Measured<'a> {
             waited_share,
             forgiven: 0.0,
             lacks_connections: false,
+            never_sent: 0,
             unread_us,
         }
     }
@@ -98,6 +101,11 @@ impl<'a> Measured<'a> {
     /// The same where fewer connections may have been allowed than the load takes.
     pub fn lacking_connections(self, lacks_connections: bool) -> Self {
         Measured { lacks_connections, ..self }
+    }
+
+    /// The same where so many requests were never sent, or nobody knows what became of them.
+    pub fn lacking(self, never_sent: u64) -> Self {
+        Measured { never_sent, ..self }
     }
 
     /// The same where so many of the requests that were due may fail.
@@ -268,10 +276,11 @@ impl<'a> Measured<'a> {
         spoiled.max(self.unconnected(of, is_group))
     }
 
-    /// Drops that may be the driver's: no more than were due while it can have held them up.
+    /// Drops that may be the driver's: no more than were due while it can have held them up, or was not there.
     fn maybe_dropped(&self, of: &LabelTotals) -> u64 {
         // infinite where nobody knows; 0 of 0 where it had room
-        ((of.due() as f64 * self.held_up_share()).min(of.dropped as f64)) as u64
+        let held_up = of.due() as f64 * self.held_up_share();
+        (held_up + self.never_sent as f64).min(of.dropped as f64) as u64
     }
 
     fn time(
@@ -299,8 +308,12 @@ impl<'a> Measured<'a> {
         let without_driver = match self.limited {
             _ if self.lacks_connections => f64::INFINITY,
             true if self.is_closed => f64::INFINITY,
-            true => measured + of_all * self.held_up_share(),
-            false => measured,
+            _ if self.is_closed && self.never_sent > 0 => f64::INFINITY,
+            limited => {
+                let held_up = if limited { self.held_up_share() } else { 0.0 };
+                let never_sent = self.never_sent as f64 / self.totals.offered.max(1) as f64;
+                measured + of_all * (held_up + never_sent)
+            }
         };
         Both { measured, without_driver }
     }

@@ -30,11 +30,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     objectives.extend(evidence.thresholds.iter().cloned());
     let asked = evidence.plan.verify.is_some();
     ledger::add(&mut findings, &evidence.plan.objectives, &mut objectives, evidence.ledger, asked);
-    if evidence.broke_off.is_some() {
+    if evidence.broke_off.is_some() || evidence.taken_over.is_some() {
         // the ledger lacks what the driver sent last
         for of in objectives.iter_mut().filter(|of| of.met && is_of_the_ledger(evidence, of)) {
             (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
         }
+    }
+    if let Some((why, _)) = evidence.taken_over.filter(|_| evidence.ledger.is_some()) {
+        let told = format!("incomplete: {why}: what it was acknowledged last is not in the ledger");
+        findings.invalid.push(ReasonKind::Incomplete.told(told));
     }
     Judgement { verdict: findings.verdict(), without_ledger, objectives }
 }
@@ -75,7 +79,9 @@ impl<'a> Judge<'a> {
         // a search asks how much the system takes over as many connections as the scenario allows
         let lacks_connections = !is_part && connections::are_too_few(plan, totals);
         let measured = |totals, lacks| {
-            Measured::new(totals, &summary.driver, is_closed, is_starved).lacking_connections(lacks)
+            Measured::new(totals, &summary.driver, is_closed, is_starved)
+                .lacking_connections(lacks)
+                .lacking(evidence.taken_over.map_or(0, |(_, never_sent)| never_sent))
         };
         let all = measured(totals, lacks_connections);
         let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
@@ -469,12 +475,15 @@ impl<'a> Judge<'a> {
 
     /// A run of which a part is missing is no pass.
     fn incomplete(&self, findings: &mut Findings) {
-        let Evidence { summary, stopped, lost_intervals, broke_off, .. } = *self.evidence;
+        let Evidence { summary, stopped, lost_intervals, broke_off, taken_over, .. } = *self.evidence;
         let measured = duration_text(summary.measured_s * 1e6);
         if let Some(why) = broke_off {
             findings.void(vec![ReasonKind::Incomplete.told(format!(
                 "incomplete: the driver broke off: {why}; these are the figures of the {measured} measured until then"
             ))]);
+        }
+        if let Some((why, _)) = taken_over.filter(|_| !findings.invalid.is_empty()) {
+            findings.invalid.insert(0, ReasonKind::Incomplete.told(format!("incomplete: {why}")));
         }
         if stopped {
             findings.invalid.push(ReasonKind::Stopped.told(format!(

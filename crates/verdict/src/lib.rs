@@ -119,6 +119,9 @@ pub struct Evidence<'a> {
     pub lost_intervals: u64,
     /// Why a driver broke off in the middle, where one did.
     pub broke_off: Option<&'a str>,
+    /// Agents of a fleet that were lost, whose share others took over; and how many requests of the measured window were due at
+    /// them before that.
+    pub taken_over: Option<(&'a str, u64)>,
     /// Driving threads that a script stopped, and when the first ended, microseconds since the run began.
     pub script_stopped: Option<(usize, u64)>,
     /// Why a script of the scenario failed, where one did.
@@ -147,6 +150,7 @@ impl<'a> Evidence<'a> {
             stopped: false,
             lost_intervals: 0,
             broke_off: None,
+            taken_over: None,
             script_stopped: None,
             script_failed: None,
             thresholds: &[],

@@ -914,6 +914,29 @@ fn what_is_incomplete_is_never_a_pass() {
 }
 
 #[test]
+fn what_a_lost_agent_never_sent_decides_nothing_that_it_could_have_changed() {
+    let ran = Ran { ended: &[ok(3_000, 960)], dropped: 40, ..RAN };
+    let of = |objectives: &[&str], never_sent: Option<u64>| {
+        let plan = plan(OPEN, objectives);
+        let totals = totals(&plan, &ran);
+        let summary = summarize(&totals, Path::new("x"));
+        let taken_over = never_sent.map(|count| ("agent b was lost", count));
+        judge(&Evidence { taken_over, ..Evidence::of(&plan, &totals, &summary) }).0
+    };
+    // 4 % were not answered: whoever allows that has a pass, and who does not has no fail
+    let allowed = ["p90 < 50ms", "errors < 5%", "achieved > 90% of offered"];
+    assert_eq!(of(&allowed, Some(40)).status, Status::Pass, "{:?}", of(&allowed, Some(40)));
+    for objective in ["p99 < 50ms", "errors < 1%", "achieved > 99% of offered", "rate > 98/s"] {
+        let verdict = of(&[objective, "errors < 5%"], Some(40));
+        assert_eq!(verdict.status, Status::Invalid, "{objective}: {verdict:?}");
+        assert_eq!(verdict.reasons[0], "incomplete: agent b was lost");
+        assert_eq!(of(&[objective, "errors < 5%"], None).status, Status::Fail, "{objective}");
+        // the rest was the system's
+        assert_eq!(of(&[objective, "errors < 5%"], Some(1)).status, Status::Fail, "{objective}");
+    }
+}
+
+#[test]
 fn a_driver_that_broke_off_leaves_no_pass_and_no_fail() {
     for failed in [0, 500] {
         let plan = plan(OPEN, &[]);

@@ -15,13 +15,13 @@ use crate::common::tidemark;
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 /// A server that keeps what is posted to it, and answers with all of it.
-struct Notes {
-    address: SocketAddr,
+pub(super) struct Notes {
+    pub(super) address: SocketAddr,
     notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Notes {
-    fn start() -> Notes {
+    pub(super) fn start() -> Notes {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let notes = Notes { address: listener.local_addr().expect("an address"), notes: Arc::default() };
         let kept = notes.notes.clone();
@@ -34,7 +34,7 @@ impl Notes {
         notes
     }
 
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.notes.lock().expect("whole").len()
     }
 }
@@ -65,12 +65,12 @@ fn keep(stream: TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-fn send(signal: &str, agent: &Agent) {
+pub(super) fn send(signal: &str, agent: &Agent) {
     let sent = Command::new("kill").args(["-s", signal, &agent.0.id().to_string()]).status();
     assert!(sent.expect("kill").success());
 }
 
-fn number(of: &Value, name: &str) -> u64 {
+pub(super) fn number(of: &Value, name: &str) -> u64 {
     of.pointer(name).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {name} in {of}"))
 }
 

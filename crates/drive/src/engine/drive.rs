@@ -257,7 +257,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let mut drive = Drive {
         intervals,
         back: Vec::new(),
-        first: options.place(0).0,
+        first: options.number(0),
         stopper,
         threads: Vec::new(),
         plan: plan.clone(),
@@ -273,11 +273,17 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     for (index, (poller, prepared)) in parts.into_iter().enumerate() {
         let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
         drive.back.push(back);
-        let (number, threads) = options.place(index);
+        let (place, threads) = options.place(index);
+        let number = options.number(index);
         let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, number));
-        let schedule = Schedule::new(&plan.load, &limits, begin_ns, number, threads, &mut random);
+        let mut schedule = Schedule::new(&plan.load, &limits, begin_ns, place, threads, &mut random);
+        let taken = options.share.and_then(|share| share.taken);
+        let from_ns = taken.map_or(begin_ns, |taken| nanoseconds(taken.from).max(begin_ns));
+        if from_ns > begin_ns {
+            schedule.begin_at(from_ns, &mut random);
+        }
         let exchange = Some(Exchange { sink: sink.clone(), returned });
-        let recorder = Recorder::new(number, plan.labels.len(), begin_ns, window, exchange);
+        let recorder = Recorder::new(number, plan.labels.len(), from_ns, window, exchange);
         let recorder = recorder
             .with_groups(plan.groups.len())
             .with_kinds(plan.sessions.len())
@@ -341,7 +347,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 opens_websockets,
                 program: programs.map(|programs| programs.make(number)),
                 code: codes.map(|codes| codes.make(number)),
-                bounds: bounds(&plan, number, threads),
+                bounds: bounds(&plan, place, threads),
                 random,
                 ledger_seed: options.ledger_seed,
                 spin: options.spin,

@@ -114,6 +114,11 @@ impl Schedule {
         schedule
     }
 
+    /// Takes over from others who had this share until `from_ns`: what was due before is theirs. Users begin anew.
+    pub fn begin_at(&mut self, from_ns: u64, random: &mut fastrand::Rng) {
+        self.sources.iter_mut().for_each(|source| source.begin_at(from_ns, random));
+    }
+
     /// One user, one session, now, which goes on until `end_ns` at most.
     pub fn once(now_ns: u64, end_ns: u64) -> Self {
         let sources = vec![Source::once(now_ns)];

@@ -1,38 +1,39 @@
 //! Agents on other machines as one driver: each drives its part of the load, and what they hand over is merged as what
 //! threads of one process hand over.
 //!
-//! An agent that is gone hands nothing over any more. What was due at it from then on was never sent, and counts so.
+//! Here agents are chosen and begin; [`fleet_driver`](super::fleet_driver) has them once they drive.
 
 use std::collections::VecDeque;
-use std::io::Cursor;
+use std::fmt;
 use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{Address, DriveEnd, DriveOptions, PhaseTimes, Share, never_sent};
+use tidemark_drive::{Address, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
-use tidemark_record::summary::AgentFigures;
-use tidemark_record::{Event, HANDOVER_VERSION, Handover, ThreadInterval};
+use tidemark_record::{Event, HANDOVER_VERSION, Handover};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
 use super::fleet_agent::READY;
+use super::fleet_driver::{Agent, Fleet, read};
 use super::fleet_ssh::{Machines, Placed};
 use super::fleet_task::{TASK, Task, files_of, tls_of};
-use super::{Driver, Ended, Handed, Setup, add, could_not_drive};
+use super::{Driver, Handed, Setup, could_not_drive};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::run_options::RunOptions;
 use crate::system::Running;
-use crate::timetable::microseconds;
 
 /// Version of Tidemark, which coordinator and agents have the same of.
-const VERSION: (&str, u32) = (env!("CARGO_PKG_VERSION"), HANDOVER_VERSION);
+pub(super) const VERSION: (&str, u32) = (env!("CARGO_PKG_VERSION"), HANDOVER_VERSION);
 /// Most threads of a fleet: an entry in the ledger has three digits for its thread.
-const THREADS_MAX: usize = 999;
+pub(super) const THREADS_MAX: usize = 999;
 /// Longest time that agents may take to fetch their files, make their plans and find the system.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 /// From the moment at which all are ready to the load's begin: each of them has heard of it by then.
@@ -40,8 +41,6 @@ const BEGIN_AFTER: Duration = Duration::from_secs(1);
 /// Time for each connection that is made beforehand, and for all of them at most.
 const AHEAD_EACH: Duration = Duration::from_micros(100);
 const AHEAD_MAX: Duration = Duration::from_secs(2);
-/// An agent that hands nothing over for so long is gone, though NATS can be reached: a cut of 10 s loses nothing.
-const GONE_AFTER: Duration = Duration::from_secs(15);
 /// How often a stop request is looked at while agents get ready.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -54,6 +53,45 @@ pub struct FleetOptions {
     pub agents: Option<usize>,
     /// Threads of each; as many as it offers if none.
     pub threads: Option<usize>,
+    /// What becomes of the share of one that is lost.
+    pub on_loss: OnLoss,
+}
+
+/// What becomes of the share of an agent that is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It is never sent, and counts so.
+    #[default]
+    NeverSent,
+    /// The others take it over.
+    Rebalance,
+}
+
+impl OnLoss {
+    const ALL: [OnLoss; 2] = [OnLoss::NeverSent, OnLoss::Rebalance];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            OnLoss::NeverSent => "never-sent",
+            OnLoss::Rebalance => "rebalance",
+        }
+    }
+}
+
+impl fmt::Display for OnLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for OnLoss {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<OnLoss, String> {
+        let is_it = |on_loss: &OnLoss| on_loss.name() == name;
+        OnLoss::ALL.into_iter().find(is_it).ok_or_else(|| "write never-sent or rebalance".into())
+    }
 }
 
 /// Where agents are found.
@@ -98,9 +136,10 @@ impl FleetOptions {
 pub struct Chosen {
     coordinator: Coordinator,
     dealt: Vec<Range<usize>>,
+    on_loss: OnLoss,
 }
 
-fn refused(error: FleetError) -> LabError {
+pub(super) fn refused(error: FleetError) -> LabError {
     match error {
         FleetError::Usage(reason) => LabError::Usage(reason),
         other => LabError::Usage(other.to_string()),
@@ -135,6 +174,10 @@ impl Chosen {
                 offered.len()
             )));
         }
+        let on_loss = options.on_loss;
+        if on_loss == OnLoss::Rebalance {
+            check_rebalance(plan, &dealt)?;
+        }
         let threads = dealt.last().map_or(0, |last| last.end);
         let few = plan.feeders.iter().find(|feeder| feeder.held && feeder.rows.len() < threads);
         if let Some(feeder) = few {
@@ -144,7 +187,7 @@ impl Chosen {
                 feeder.rows.len()
             )));
         }
-        Ok(Chosen { coordinator, dealt })
+        Ok(Chosen { coordinator, dealt, on_loss })
     }
 
     /// Threads of all agents.
@@ -162,7 +205,7 @@ impl Chosen {
     pub(crate) fn start(
         mut self,
         run: &RunOptions,
-        plan: &Plan,
+        (plan, run_dir): (&Plan, &Path),
         targets: &[&Running],
         options: &DriveOptions,
         stop_request: &dyn Fn() -> StopRequest,
@@ -204,30 +247,35 @@ impl Chosen {
             }
             _ => Err("it did not begin with a hello".into()),
         })?;
-        let now = Instant::now();
-        let agents = names.into_iter().zip(&self.dealt).zip(offsets).map(|((name, threads), offset)| Agent {
-            name,
-            threads: threads.clone(),
-            heard: now,
-            told_us: vec![0; threads.len()],
-            open: 0,
-            end: None,
-            lost: None,
-            offset,
-        });
-        Ok(Box::new(Fleet {
-            agents: agents.collect(),
+        let agents = names.into_iter().zip(&self.dealt).zip(offsets);
+        let agents = agents.map(|((name, threads), offset)| Agent::new(name, threads, offset)).collect();
+        if self.on_loss == OnLoss::Rebalance {
+            self.coordinator.watch();
+        }
+        let share = Share { first: 0, all: self.threads(), begin, taken: None };
+        let fleet = Fleet {
+            agents,
             phases: phases.unwrap_or_default(),
-            share: Share { first: 0, all: self.threads(), begin },
+            next_number: share.all,
+            share,
             coordinator: self.coordinator,
             plan: Arc::new(plan.clone()),
             seed: options.seed,
             epoch: options.epoch,
-            connected: now,
+            connected: Instant::now(),
             told,
             never_sent: VecDeque::new(),
             stopped: false,
-        }))
+            on_loss: self.on_loss,
+            notes: Vec::new(),
+            missing: 0,
+            run_dir: run_dir.to_owned(),
+            before: None,
+            there: 0,
+            idle: false,
+        };
+        fleet.store();
+        Ok(Box::new(fleet))
     }
 
     fn put_task(&self, run: &RunOptions, plan: &Plan, setup: Setup) -> Result<(), LabError> {
@@ -302,6 +350,31 @@ fn check(plan: &Plan) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Whether others can take a lost agent's share over.
+fn check_rebalance(plan: &Plan, dealt: &[Range<usize>]) -> Result<(), LabError> {
+    let usage = |reason: String| Err(LabError::Usage(format!("--on-agent-loss rebalance: {reason}")));
+    if plan.limits.sessions.is_some() {
+        let reason =
+            "nobody knows how many of a number of sessions a lost agent began; leave it out, or that number";
+        return usage(reason.into());
+    }
+    let all = dealt.last().map_or(0, |last| last.end);
+    let largest = dealt.iter().map(Range::len).max().unwrap_or(0);
+    let users = plan.load.most_users();
+    // rows of one that is lost stay its own: it may be cut off, and go on
+    let few =
+        plan.feeders.iter().find(|feeder| feeder.held && feeder.rows.len() * (all - largest) < users * all);
+    match few.filter(|_| dealt.len() > 1) {
+        Some(feeder) => usage(format!(
+            "the rows of {} are held, and those of the agents that are left would be too few for {users} users; give it {} rows \
+             or more, or leave the flag out",
+            feeder.name,
+            (users * all).div_ceil(all - largest)
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Whether agents can know beforehand what they drive.
 fn check_targets(targets: &[&Running]) -> Result<(), LabError> {
     for target in targets {
@@ -352,223 +425,4 @@ fn clock_event(name: &str, offset: Offset) -> Result<Event, LabError> {
     let note = if offset.bound_us > TOLD_ABOVE_US { "; its seconds may be off by as much" } else { "" };
     let text = format!("{name}: its clock is {ahead:.3} ms ahead, give or take {bound:.3} ms{note}");
     Ok(Event { at_us: 0, kind: "agent".into(), text })
-}
-
-/// Requests due within the measured window of which it is told what became.
-fn ended(interval: &ThreadInterval) -> u64 {
-    let measured = interval.series.iter().filter(|series| series.measured);
-    measured.map(|series| series.response_time_us.len()).sum::<u64>() + interval.measured_dropped
-}
-
-fn read(message: &[u8]) -> Result<Handover, String> {
-    match Handover::read(&mut Cursor::new(message)) {
-        Ok(Some(handover)) => Ok(handover),
-        Ok(None) => Err("it handed over nothing".into()),
-        Err(error) => Err(format!("what it hands over cannot be read: {error}")),
-    }
-}
-
-/// An agent while it drives.
-struct Agent {
-    name: String,
-    threads: Range<usize>,
-    /// When something came from it last.
-    heard: Instant,
-    /// Where the last interval of each thread ended, microseconds since the run began.
-    told_us: Vec<u64>,
-    /// Requests due within the measured window of which it has not told what became.
-    open: u64,
-    end: Option<DriveEnd>,
-    lost: Option<String>,
-    offset: Offset,
-}
-
-/// Agents that drive.
-struct Fleet {
-    agents: Vec<Agent>,
-    phases: Vec<PhaseTimes>,
-    share: Share,
-    coordinator: Coordinator,
-    plan: Arc<Plan>,
-    seed: u64,
-    epoch: Instant,
-    /// When NATS could be reached last after it could not.
-    connected: Instant,
-    /// What is to be told next.
-    told: VecDeque<Handed>,
-    /// What was due at agents that are gone, in order of time.
-    never_sent: VecDeque<ThreadInterval>,
-    stopped: bool,
-}
-
-impl Fleet {
-    /// What an agent handed over.
-    fn take(&mut self, member: usize, handover: Handover) -> Option<Handed> {
-        let agent = self.agents.get_mut(member)?;
-        if agent.lost.is_some() || agent.end.is_some() {
-            return None;
-        }
-        agent.heard = Instant::now();
-        match handover {
-            Handover::Interval(mut interval, part) => {
-                let place = usize::from(interval.thread).checked_sub(agent.threads.start);
-                let Some(told_us) = place.and_then(|place| agent.told_us.get_mut(place)) else {
-                    self.lose(member, "it told of a thread that it does not have".into());
-                    return None;
-                };
-                *told_us = interval.end_us.max(*told_us);
-                agent.open = (agent.open + interval.measured_offered).saturating_sub(ended(&interval));
-                interval.ledger = part;
-                Some(Handed::Interval(*interval))
-            }
-            Handover::Event(event) => {
-                let text = format!("{}: {}", agent.name, event.text);
-                Some(Handed::Event(Event { text, ..event }))
-            }
-            Handover::End(end) => {
-                agent.end = Some(*end);
-                None
-            }
-            Handover::Error(reason) => {
-                self.lose(member, reason);
-                None
-            }
-            Handover::Hello(_) | Handover::Traced(_) => {
-                self.lose(member, "it began anew".into());
-                None
-            }
-        }
-    }
-
-    /// An agent hands nothing over any more: what is due at it from its last interval on is never sent.
-    fn lose(&mut self, member: usize, reason: String) {
-        let agent = &mut self.agents[member];
-        let last_us = agent.told_us.iter().copied().max().unwrap_or(0);
-        let text = format!(
-            "{} is lost: {reason}; what was due at it from {:.1}s on is never sent",
-            agent.name,
-            last_us as f64 / 1e6
-        );
-        agent.lost = Some(reason);
-        self.coordinator.give_up(member);
-        let at_us = microseconds(self.epoch.elapsed());
-        self.told.push_back(Handed::Event(Event { at_us: at_us as i64, kind: "agent".into(), text }));
-        if self.stopped {
-            return;
-        }
-        let from: Vec<(usize, u64)> = agent.threads.clone().zip(agent.told_us.iter().copied()).collect();
-        if agent.open > 0 {
-            // nobody knows what became of them
-            let thread = u16::try_from(agent.threads.start).unwrap_or(u16::MAX);
-            let mut unknown = ThreadInterval::empty(thread, last_us, last_us + 1);
-            (unknown.dropped, unknown.measured_dropped) = (agent.open, agent.open);
-            self.never_sent.push_back(unknown);
-        }
-        self.never_sent.extend(never_sent(&self.plan, self.seed, self.share, &from));
-        self.never_sent.make_contiguous().sort_by_key(|interval| interval.end_us);
-    }
-
-    fn is_over(&self) -> bool {
-        self.agents.iter().all(|agent| agent.end.is_some() || agent.lost.is_some())
-    }
-
-    /// What was never sent by now; all of it once nobody drives any more and the load is over.
-    fn due(&mut self) -> Option<ThreadInterval> {
-        let now_us = microseconds(self.epoch.elapsed());
-        let is_due = self.never_sent.front().is_some_and(|interval| interval.end_us <= now_us);
-        if is_due { self.never_sent.pop_front() } else { None }
-    }
-
-    /// Finds agents of which nothing was heard for too long.
-    fn mind(&mut self) {
-        if !self.coordinator.is_connected() {
-            self.connected = Instant::now();
-        }
-        for member in 0..self.agents.len() {
-            let agent = &self.agents[member];
-            let silent = agent.heard.max(self.connected).elapsed();
-            if agent.end.is_none() && agent.lost.is_none() && silent > GONE_AFTER {
-                self.lose(member, format!("nothing came from it for {} s", GONE_AFTER.as_secs()));
-            }
-        }
-    }
-}
-
-impl Driver for Fleet {
-    fn phases(&self) -> &[PhaseTimes] {
-        &self.phases
-    }
-
-    fn next(&mut self, within: Duration) -> Handed {
-        if let Some(told) = self.told.pop_front() {
-            return told;
-        }
-        if let Some(interval) = self.due() {
-            return Handed::Interval(interval);
-        }
-        if self.is_over() {
-            if self.never_sent.is_empty() || self.stopped {
-                return Handed::Over;
-            }
-            std::thread::sleep(within);
-            return Handed::Nothing;
-        }
-        self.mind();
-        match self.coordinator.next(within) {
-            Ok((member, Ok(message))) => match read(&message) {
-                Ok(handover) => self.take(member, handover).unwrap_or(Handed::Nothing),
-                Err(reason) => {
-                    self.lose(member, reason);
-                    Handed::Nothing
-                }
-            },
-            Ok((member, Err(reason))) => {
-                self.lose(member, reason);
-                Handed::Nothing
-            }
-            Err(_) => Handed::Nothing,
-        }
-    }
-
-    fn recycle(&mut self, _: ThreadInterval) {}
-
-    fn stop(&mut self) {
-        self.stopped = true;
-        self.never_sent.clear();
-        self.coordinator.stop();
-    }
-
-    fn abort(&mut self) {
-        self.stopped = true;
-        self.never_sent.clear();
-        self.coordinator.abort();
-    }
-
-    fn end(self: Box<Self>) -> Result<Ended, LabError> {
-        let Fleet { agents, phases, coordinator, .. } = *self;
-        drop(coordinator);
-        let last_us = agents.iter().flat_map(|agent| &agent.told_us).copied().max().unwrap_or(0);
-        let lost =
-            agents.iter().filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
-        let lost: Vec<String> = lost.collect();
-        let figures = |agent: &Agent| AgentFigures {
-            agent: agent.name.clone(),
-            first_thread: agent.threads.start as u64,
-            threads: agent.threads.len() as u64,
-            clock_offset_us: agent.offset.offset_us,
-            clock_bound_us: agent.offset.bound_us,
-            lost: agent.lost.clone(),
-            ..AgentFigures::default()
-        };
-        let told = agents.iter().map(figures).collect();
-        let mut ends = agents.into_iter().filter_map(|agent| agent.end);
-        let mut end = ends.next().unwrap_or_else(|| {
-            let mut phases = phases;
-            phases.retain(|phase| phase.start_us < last_us);
-            phases.iter_mut().for_each(|phase| phase.end_us = phase.end_us.min(last_us));
-            DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() }
-        });
-        ends.for_each(|one| add(&mut end, one));
-        Ok(Ended { end, broke: (!lost.is_empty()).then(|| lost.join("; ")), agents: told })
-    }
 }

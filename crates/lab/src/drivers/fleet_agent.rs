@@ -2,22 +2,21 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use tidemark_drive::{Address, Share, Stopper};
+use tidemark_drive::{Address, DriveEnd, Share, Stopper, Taken};
 use tidemark_fleet::allow::Allow;
 use tidemark_fleet::{FleetError, Job, Order, Presence, PrivateFolder, Server};
 use tidemark_record::{Event, HANDOVER_VERSION, Handover};
 use tidemark_scenario::context::Threads;
-use tidemark_scenario::outside::{self, Given, Origin};
+use tidemark_scenario::outside::{self, Origin};
 use tidemark_scenario::{Plan, Shared};
 
-use super::Setup;
-use super::fleet_task::{FILE_BYTES_MAX, TASK, TASK_BYTES_MAX, Task, settle};
+use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::serve::{Begun, begin};
+use super::{Setup, add};
 use crate::run_options::RunOptions;
 use crate::{machine, pin};
 
@@ -104,30 +103,111 @@ fn take_part(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> io::Result<()> {
             None => {}
         }
     };
-    (begun.options.epoch, begun.options.share) = (epoch, Some(Share { begin, ..share }));
-    let is_over = AtomicBool::new(false);
+    let share = Share { begin, ..share };
+    (begun.options.epoch, begun.options.share) = (epoch, Some(share));
+    let parts = Parts::default();
+    let hand_over: HandOver<'_> = &hand_over;
     std::thread::scope(|scope| {
-        let obey = |stopper: Stopper| {
-            scope.spawn({
-                let is_over = &is_over;
-                move || obey(job, &stopper, is_over)
-            });
-            Ok(())
-        };
-        let driven = begun.drive(obey, &hand_over);
-        is_over.store(true, Ordering::Relaxed);
-        driven
-    })
+        let own = begun.clone();
+        let parts = &parts;
+        let own = scope.spawn(move || parts.drive(own, None, hand_over));
+        while parts.go_on() {
+            match job.order(LOOK_EVERY) {
+                Some(Order::Stop) => parts.end(Stopper::stop),
+                Some(Order::Abort | Order::Alone) => parts.end(Stopper::abort),
+                Some(Order::TakeOver(taken)) if parts.begin() => {
+                    let mut begun = begun.clone();
+                    let from = Duration::from_micros(taken.from_us);
+                    let place = Some(Taken { from, first: taken.number });
+                    begun.options.threads = taken.threads;
+                    begun.options.share = Some(Share { first: taken.first, taken: place, ..share });
+                    scope.spawn(move || parts.drive(begun, Some(taken.number), hand_over));
+                }
+                Some(Order::Begin { .. } | Order::TakeOver(_)) | None => {}
+            }
+        }
+        own.join().unwrap_or_else(|_| Err(io::Error::other("a thread broke down")))
+    })?;
+    let end = parts.all.into_inner().unwrap_or_else(PoisonError::into_inner).end;
+    // where there is none, it was told why
+    end.map_or(Ok(()), |end| hand_over(&Handover::End(Box::new(end))))
 }
 
-/// Does what it is told until the load is over.
-fn obey(job: &Job, stopper: &Stopper, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
-        match job.order(LOOK_EVERY) {
-            Some(Order::Stop) => stopper.stop(),
-            Some(Order::Abort | Order::Alone) => stopper.abort(),
-            Some(Order::Begin { .. }) | None => {}
-        }
+type HandOver<'a> = &'a (dyn Fn(&Handover) -> io::Result<()> + Sync);
+
+/// What an agent drives at once: its own threads, and those that it takes over.
+struct Parts {
+    all: Mutex<Driving>,
+}
+
+/// What is common to all of it.
+struct Driving {
+    /// How many parts go on.
+    count: usize,
+    /// What ends each of them, and how they are to end if they are.
+    stoppers: Vec<Stopper>,
+    told: Option<fn(&Stopper)>,
+    /// How those that are over ended, together; none where its own threads could not go on.
+    end: Option<DriveEnd>,
+}
+
+impl Default for Parts {
+    /// Its own threads alone, which are about to begin.
+    fn default() -> Parts {
+        Parts { all: Mutex::new(Driving { count: 1, stoppers: Vec::new(), told: None, end: None }) }
+    }
+}
+
+impl Parts {
+    fn all(&self) -> MutexGuard<'_, Driving> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn go_on(&self) -> bool {
+        self.all().count > 0
+    }
+
+    /// Counts one more part; false where it is to end anyway, or has ended.
+    fn begin(&self) -> bool {
+        let mut all = self.all();
+        let begins = all.count > 0 && all.told.is_none();
+        all.count += usize::from(begins);
+        begins
+    }
+
+    /// Ends all of them so.
+    fn end(&self, how: fn(&Stopper)) {
+        let mut all = self.all();
+        all.told = Some(how);
+        all.stoppers.iter().for_each(how);
+    }
+
+    /// Drives a part to its end. `taken`: the number of its first thread, where it is another's.
+    fn drive(&self, begun: Begun, taken: Option<usize>, hand_over: HandOver<'_>) -> io::Result<()> {
+        let obey = |stopper: Stopper| {
+            let mut all = self.all();
+            all.told.iter().for_each(|how| how(&stopper));
+            all.stoppers.push(stopper);
+            Ok(())
+        };
+        let driven = begun.drive(obey, &|handover: &Handover| match (handover, taken) {
+            (Handover::Hello(_), Some(_)) => Ok(()),
+            (Handover::Error(reason), Some(number)) => {
+                let number = u16::try_from(number).unwrap_or(u16::MAX);
+                hand_over(&Handover::NotTaken(number, reason.clone()))
+            }
+            (Handover::End(end), _) => {
+                let mut all = self.all();
+                match &mut all.end {
+                    Some(known) => add(known, DriveEnd::clone(end)),
+                    none => *none = Some(DriveEnd::clone(end)),
+                }
+                Ok(())
+            }
+            (handover, _) => hand_over(handover),
+        });
+        self.all().count -= 1;
+        driven
     }
 }
 
@@ -139,12 +219,7 @@ fn prepared(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> Result<(Begun, Share,
     let (first, threads) = *task.dealt.get(job.member).ok_or("no threads are assigned to it")?;
     task.setup.targets.iter().try_for_each(|place| permitted(allow, place.address.as_deref()))?;
     let folder = PrivateFolder::new(&job.run).map_err(|error| format!("a folder for its files: {error}"))?;
-    let mut given = Given { variables: task.from.variables.clone(), ..Given::default() };
-    for (number, (path, name)) in task.files.into_iter().enumerate() {
-        let copy: PathBuf = folder.path().join(number.to_string());
-        job.fetch_into(&name, &copy, FILE_BYTES_MAX).map_err(|error| told(&error))?;
-        given.files.insert(path, copy);
-    }
+    let given = given_of(&task, folder.path(), &|name, path, most| job.fetch_into(name, path, most))?;
     let options = RunOptions {
         io: task.io.parse()?,
         spin: task.spin,
@@ -169,7 +244,7 @@ fn prepared(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> Result<(Begun, Share,
     let part = Threads { first: first as u64, here: threads as u64, all: task.threads as u64 };
     begun.shared = Arc::new(Shared::shared_out(&begun.plan, part));
     begun.options.wall_epoch = UNIX_EPOCH + Duration::from_micros(begun.epoch_us());
-    Ok((begun, Share { first, all: task.threads, begin: Duration::ZERO }, folder))
+    Ok((begun, Share { first, all: task.threads, begin: Duration::ZERO, taken: None }, folder))
 }
 
 /// Whether a place may be driven: where it is one of another machine, that is on the list.

@@ -1,8 +1,9 @@
 //! What a fleet's coordinator tells its agents beforehand: a [`Task`], the same for all of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidemark_fleet::FleetError;
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::{Given, Origin};
 use tidemark_scenario::plan::{Limits, Load, System, TlsSettings};
@@ -14,7 +15,7 @@ pub const TASK: &str = "task";
 /// Most bytes of it.
 pub const TASK_BYTES_MAX: u64 = 256 << 20;
 /// Most bytes of a file that comes with it.
-pub const FILE_BYTES_MAX: u64 = 4 << 30;
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// What is to be driven.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,6 +53,21 @@ pub fn files_of(from: &Origin, tls: &[TlsSettings]) -> Vec<(PathBuf, String)> {
     let mut files = from.files.clone();
     files.extend(of_tls.cloned());
     files.into_iter().enumerate().map(|(number, path)| (path, format!("file-{number}"))).collect()
+}
+
+/// Fetches what came with a task into a folder, by its names.
+pub fn given_of(
+    task: &Task,
+    folder: &Path,
+    fetch_into: &dyn Fn(&str, &Path, u64) -> Result<(), FleetError>,
+) -> Result<Given, String> {
+    let mut given = Given { variables: task.from.variables.clone(), ..Given::default() };
+    for (number, (path, name)) in task.files.iter().enumerate() {
+        let copy: PathBuf = folder.join(number.to_string());
+        fetch_into(name, &copy, FILE_BYTES_MAX).map_err(|error| error.to_string())?;
+        given.files.insert(path.clone(), copy);
+    }
+    Ok(given)
 }
 
 /// Puts the plan of a task right, which was read from copies: what was changed of it since, and where copies are.

@@ -1,5 +1,7 @@
 //! What stands for a fleet in a program without the feature `fleet`: there is none.
 
+use std::path::Path;
+
 use tidemark_drive::DriveOptions;
 use tidemark_scenario::Plan;
 
@@ -43,7 +45,7 @@ impl Chosen {
     pub(crate) fn start(
         self,
         _: &RunOptions,
-        _: &Plan,
+        _: (&Plan, &Path),
         _: &[&Running],
         _: &DriveOptions,
         _: &dyn Fn() -> StopRequest,

@@ -181,7 +181,9 @@ impl Driver for Process {
                 Handed::Over
             }
             Ok(Ok(Handover::Error(reason))) => self.broke(reason),
-            Ok(Ok(Handover::Hello(_) | Handover::Traced(_))) => self.broke("it began anew"),
+            Ok(Ok(Handover::Hello(_) | Handover::Traced(_) | Handover::NotTaken(..))) => {
+                self.broke("it began anew")
+            }
             Ok(Err(reason)) => self.broke(reason),
             Err(RecvTimeoutError::Disconnected) => {
                 let ending = ending(&mut self.child);

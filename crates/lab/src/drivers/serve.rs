@@ -57,6 +57,7 @@ fn told(input: &mut impl Read) -> Result<Setup, String> {
 }
 
 /// What is to be driven.
+#[cfg_attr(feature = "fleet", derive(Clone))]
 pub(super) struct Begun {
     pub(super) plan: Arc<Plan>,
     pub(super) shared: Arc<Shared>,

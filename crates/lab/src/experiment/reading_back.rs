@@ -73,7 +73,7 @@ impl Experiment {
             Some(reason) => verify::entered(&self.run_dir, &reason.to_string()).map_err(written)?,
             None => self.read_back(recipe.as_ref(), self.asked(system, others), &load, progress)?,
         };
-        let broke_off = load.broke.is_some();
+        let broke_off = load.broke.is_some() || load.taken_over.is_some();
         let ledger = ledger.map(|ledger| tidemark_record::summary::Ledger { broke_off, ..ledger });
         if let Some(ledger) = &ledger {
             record.event(now_us(), "verified", verify::in_words(ledger))?;

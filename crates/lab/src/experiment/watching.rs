@@ -10,7 +10,7 @@ use tidemark_scenario::Plan;
 
 use super::preparing::Environment;
 use super::{Experiment, Record, written};
-use crate::drivers::{Drivers, Ended, Handed};
+use crate::drivers::{Drivers, Ended, Handed, TakenOver};
 use crate::error::LabError;
 use crate::faults::Faults;
 use crate::figures::{Figures, Seen as SeenOfStores};
@@ -53,6 +53,8 @@ pub struct Load {
     pub end: DriveEnd,
     /// Why a driver broke off in the middle, if one did.
     pub broke: Option<String>,
+    /// Where agents of a fleet were lost, and others took their share over.
+    pub taken_over: Option<TakenOver>,
     /// The agents of a fleet, where they drove.
     pub agents: Vec<AgentFigures>,
     /// How the system ended, if it did so by itself.
@@ -239,12 +241,24 @@ impl Watching<'_, '_> {
         seen.neighbours.look(now_us, false);
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
-        let Ended { end, broke, agents } = drivers.end()?;
+        let Ended { end, broke, taken_over, agents, notes } = drivers.end()?;
+        self.record.account.notes.extend(notes);
         let Seen { system_ended, unreachable, enough, mut silence, undisturbed, neighbours, .. } = seen;
         if let Some(at_us) = end.stopped_us {
             silence.stopped(at_us);
         }
-        Ok(Load { end, broke, agents, system_ended, unreachable, enough, silence, undisturbed, neighbours })
+        Ok(Load {
+            end,
+            broke,
+            taken_over,
+            agents,
+            system_ended,
+            unreachable,
+            enough,
+            silence,
+            undisturbed,
+            neighbours,
+        })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {

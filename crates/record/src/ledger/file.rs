@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use roaring::RoaringTreemap;
@@ -55,6 +55,29 @@ impl LedgerWriter {
         let mut writer = LedgerWriter { dir, threads, files: BTreeMap::new(), frame: Vec::new() };
         for thread in 0..threads {
             let file = writer.begin(thread)?;
+            writer.files.insert(thread, file);
+        }
+        Ok(writer)
+    }
+
+    /// Goes on with the ledger of a run that was killed: behind the last whole frame of each file.
+    pub fn go_on(run_dir: &Path, threads: u16) -> Result<LedgerWriter, RecordError> {
+        let dir = run_dir.join(files::LEDGER);
+        let mut writer = LedgerWriter { dir, threads, files: BTreeMap::new(), frame: Vec::new() };
+        for thread in 0..THREADS_MAX {
+            let path = writer.path(thread);
+            let file = match fs::read(&path) {
+                Ok(bytes) => {
+                    let file = File::options().append(true).open(&path).map_err(io_error("write", &path))?;
+                    file.set_len(whole_bytes(&bytes) as u64).map_err(io_error("write", &path))?;
+                    file
+                }
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(io_error("read", &path)(error));
+                }
+                Err(_) if thread < threads => writer.begin(thread)?,
+                Err(_) => continue,
+            };
             writer.files.insert(thread, file);
         }
         Ok(writer)
@@ -262,6 +285,20 @@ impl ThreadLedger {
         self.acknowledged |= acknowledged;
         Ok(())
     }
+}
+
+/// How many bytes stand before a frame that is cut off; all of them where none is.
+fn whole_bytes(bytes: &[u8]) -> usize {
+    let mut rest = bytes.get(HEAD_BYTES..).unwrap_or_default();
+    while !rest.is_empty() {
+        match frame(rest) {
+            Frame::Whole(_, behind) => rest = behind,
+            Frame::Torn if !is_followed(rest) => break,
+            // whoever reads it says so
+            Frame::Torn | Frame::Damaged => return bytes.len(),
+        }
+    }
+    bytes.len() - rest.len()
 }
 
 fn name(thread: u16) -> String {

@@ -67,13 +67,16 @@ pub fn tell_agents(agents: &mut [AgentFigures], threads: &[ThreadTotals]) {
 impl AgentFigures {
     /// Tells what the agent's threads came to, out of those of all agents.
     fn tell(&mut self, threads: &[ThreadTotals]) {
-        let own = self.first_thread as usize..(self.first_thread + self.threads) as usize;
-        let own = threads.get(own.start..own.end.min(threads.len())).unwrap_or_default();
-        let most = |of: fn(&ThreadTotals) -> f64| own.iter().map(of).fold(0.0, f64::max);
+        let taken = self.taken.iter().map(|of| (of.first_thread, of.threads));
+        let own: Vec<&ThreadTotals> = std::iter::once((self.first_thread, self.threads))
+            .chain(taken)
+            .flat_map(|(first, count)| threads.iter().skip(first as usize).take(count as usize))
+            .collect();
+        let most = |of: fn(&ThreadTotals) -> f64| own.iter().map(|thread| of(thread)).fold(0.0, f64::max);
         self.busiest_thread_share = most(ThreadTotals::cpu_share);
         self.wanted_share = most(ThreadTotals::wanted_share);
         self.absent_s = most(|thread| thread.absent_us as f64 / 1e6);
-        let sum = |of: fn(&ThreadTotals) -> u64| own.iter().map(of).sum::<u64>() as f64;
+        let sum = |of: fn(&ThreadTotals) -> u64| own.iter().map(|thread| of(thread)).sum::<u64>() as f64;
         let length_s = most(|thread| thread.length_us as f64 / 1e6);
         self.requests_per_s = ratio(sum(|thread| thread.ended), length_s);
         self.cpu_share = ratio(sum(|thread| thread.cpu_us) / 1e6, length_s);
@@ -128,6 +131,7 @@ impl ThreadTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::TakenThreads;
 
     #[test]
     fn an_agent_is_told_of_by_its_own_threads() {
@@ -147,6 +151,10 @@ mod tests {
         assert_eq!(told(0, 1), (0.9, 0.9, 0.0));
         assert_eq!(told(1, 2), (0.2, 0.2, 0.05));
         assert_eq!(told(7, 2), (0.0, 0.0, 0.0), "it never told anything");
+        let taken = vec![TakenThreads { first_thread: 2, threads: 1, from_s: 0.5 }];
+        let mut agent = AgentFigures { first_thread: 0, threads: 1, taken, ..AgentFigures::default() };
+        agent.tell(&threads);
+        assert_eq!((agent.cpu_share, agent.busiest_thread_share), (1.1, 0.9));
     }
 
     #[test]

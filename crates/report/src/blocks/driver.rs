@@ -55,6 +55,11 @@ fn agent(agent: &AgentFigures) -> Block {
         1 => format!("thread {last}"),
         _ => format!("threads {} to {last}", agent.first_thread),
     };
+    let taken = agent
+        .taken
+        .iter()
+        .map(|of| format!("{} more from {}s on", plural(of.threads, "thread"), three_digits(of.from_s)));
+    let taken = taken.collect::<Vec<_>>().join(", ");
     let rate = format!("{}/s", count(agent.requests_per_s.round() as u64));
     let cpu = format!("{} cores", three_digits(agent.cpu_share));
     let late = match agent.late_share {
@@ -66,7 +71,10 @@ fn agent(agent: &AgentFigures) -> Block {
         format!("clock {} ahead ± {}", ms(agent.clock_offset_us as f64), ms(agent.clock_bound_us as f64));
     let lost = agent.lost.as_ref().map_or_else(String::new, |reason| format!("lost: {reason}"));
     let odd = agent.odd.as_ref().map_or_else(String::new, |reason| format!("the odd one out: {reason}"));
-    Block::line(&format!("agent {}", agent.agent), &[&threads, &rate, &cpu, &late, &clock, &lost, &odd])
+    Block::line(
+        &format!("agent {}", agent.agent),
+        &[&threads, &taken, &rate, &cpu, &late, &clock, &lost, &odd],
+    )
 }
 
 /// The same in a line, for where nothing is wrong.
@@ -140,6 +148,8 @@ fn edge(us: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::summary::TakenThreads;
+
     use super::*;
 
     #[test]
@@ -166,6 +176,7 @@ mod tests {
             clock_offset_us: -1_500,
             clock_bound_us: 80,
             lost: lost.map(str::to_owned),
+            taken: lost.iter().map(|_| TakenThreads { first_thread: 5, threads: 2, from_s: 12.0 }).collect(),
             ..AgentFigures::default()
         };
         run.manifest.summary.driver.agents = vec![of("eu-1", 1, None), of("eu-2", 3, Some("it is gone"))];
@@ -181,6 +192,7 @@ mod tests {
         assert!(
             text.contains("threads 2 to 4")
                 && text.contains("clock -1.500 ms ahead ± 0.080 ms")
+                && text.contains("2 threads more from 12.0s on")
                 && text.contains("lost: it is gone")
                 && text.contains("the odd one out: it is slow"),
             "{text}"

@@ -16,8 +16,9 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
         return Err(DriveError::Threads(options.threads));
     }
     let (end, all) = options.place(options.threads);
-    if end > all || all > MOST_THREADS {
-        return Err(DriveError::Threads(all.max(end)));
+    let last = options.number(options.threads);
+    if end > all || all.max(last) > MOST_THREADS {
+        return Err(DriveError::Threads(all.max(end).max(last)));
     }
     let load = &plan.load;
     let own = load.kinds.iter().all(|one| one.kind < plan.sessions.len()) && !load.kinds.is_empty();

@@ -1,5 +1,7 @@
 //! What was due at threads that are gone.
 
+use std::ops::Range;
+
 use tidemark_record::{CoreWaits, PhaseCounts, ThreadInterval};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
@@ -9,15 +11,27 @@ use crate::Share;
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::session::arrivals::{Due, Schedule, phase_ends, span};
 
-/// What became due at threads from a moment on, each given by its number over all processes and the moment in microseconds
-/// since the epoch: all of it dropped, in intervals as the threads would have handed them over. Of users of a closed load
+/// What became due at threads in a time, each given by its number over all processes and the time in microseconds since the
+/// epoch: all of it dropped, in intervals as the threads would have handed them over. Of users of a closed load
 /// nothing is told, as what they do next depends on what they were answered. Of sessions that come at random so many come,
 /// though at other moments.
-pub fn never_sent(plan: &Plan, seed: u64, share: Share, threads: &[(usize, u64)]) -> Vec<ThreadInterval> {
-    threads.iter().flat_map(|(thread, from_us)| of_thread(plan, seed, share, *thread, *from_us)).collect()
+pub fn never_sent(
+    plan: &Plan,
+    seed: u64,
+    share: Share,
+    threads: &[(usize, Range<u64>)],
+) -> Vec<ThreadInterval> {
+    threads.iter().flat_map(|(thread, time_us)| of_thread(plan, seed, share, *thread, time_us)).collect()
 }
 
-fn of_thread(plan: &Plan, seed: u64, share: Share, thread: usize, from_us: u64) -> Vec<ThreadInterval> {
+fn of_thread(
+    plan: &Plan,
+    seed: u64,
+    share: Share,
+    thread: usize,
+    time_us: &Range<u64>,
+) -> Vec<ThreadInterval> {
+    let from_us = time_us.start;
     let begin_ns = nanoseconds(share.begin);
     let ((window_from, window_to), _) = span(&plan.load, begin_ns);
     let ends = phase_ends(&plan.load, begin_ns);
@@ -27,6 +41,9 @@ fn of_thread(plan: &Plan, seed: u64, share: Share, thread: usize, from_us: u64) 
     let mut intervals: Vec<ThreadInterval> = Vec::new();
     while let Due::Begin(arrival) = schedule.due(u64::MAX, &mut random) {
         let due_ns = arrival.due_ns;
+        if due_ns >= time_us.end.saturating_mul(1_000) {
+            break;
+        }
         if arrival.origin.is_user() || due_ns < from_us.saturating_mul(1_000) {
             continue;
         }
@@ -84,8 +101,11 @@ mod tests {
         let mut plan = testing::plan(Vec::new());
         let phases = vec![phase(2, 100.0, 100.0, false), phase(5, 100.0, 300.0, true)];
         plan.load = Load::new(LoadModel::Open(Spacing::Constant), phases);
-        let share = Share { first: 0, all: 4, begin: Duration::from_millis(1_700) };
-        let of = |threads: &[(usize, u64)]| never_sent(&plan, 7, share, threads);
+        let share = Share { first: 0, all: 4, begin: Duration::from_millis(1_700), taken: None };
+        let of = |threads: &[(usize, u64)]| {
+            let threads: Vec<_> = threads.iter().map(|(thread, from)| (*thread, *from..u64::MAX)).collect();
+            never_sent(&plan, 7, share, &threads)
+        };
         let sum = |intervals: &[ThreadInterval]| {
             let of = |what: fn(&ThreadInterval) -> u64| intervals.iter().map(what).sum::<u64>();
             (of(|one| one.offered), of(|one| one.dropped), of(|one| one.measured_dropped))
@@ -105,5 +125,10 @@ mod tests {
             assert_eq!(one.in_window, one.start_us >= 4_000_000);
         }
         assert!(of(&[(1, 60_000_000)]).is_empty());
+        // of a time, that and no more
+        let within = never_sent(&plan, 7, share, &[(1, 3_000_000..5_000_000)]);
+        assert!(within.iter().all(|one| one.start_us >= 3_000_000 && one.end_us <= 5_000_000));
+        let (until, from) = (sum(&of(&[(1, 3_000_000)])).0, sum(&of(&[(1, 5_000_000)])).0);
+        assert_eq!(sum(&within).0, until - from);
     }
 }

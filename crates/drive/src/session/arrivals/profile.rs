@@ -192,7 +192,6 @@ impl Profile {
     }
 
     /// The integral of the level from the begin to a moment: how many arrivals are due before it.
-    #[cfg(test)]
     pub fn integral(&self, at_ns: u64) -> f64 {
         let next = self.pieces.partition_point(|p| p.start_ns <= at_ns);
         next.checked_sub(1).map_or(0.0, |last| {

@@ -41,6 +41,8 @@ pub(crate) struct Source {
     /// When the level was the same all the time that was looked at last.
     steady: Steady,
     model: LoadModel,
+    /// The first arrival, or user, of this thread.
+    place: usize,
     threads: usize,
     /// Number of the next arrival of an open model, with fractions where Poisson.
     position: f64,
@@ -66,6 +68,7 @@ impl Source {
             profile: Profile::new(stream.phases, begin_ns),
             steady: Steady::default(),
             model: stream.model,
+            place,
             threads,
             position: match stream.model {
                 LoadModel::Open(Spacing::Poisson) => exponential(random) * threads as f64,
@@ -76,12 +79,36 @@ impl Source {
             next: None,
         };
         if stream.model.is_closed() {
-            let mine = (place..users).step_by(threads).map(|user| user as u32);
-            source.first = mine.filter_map(|user| Some((source.first_ns(user)?, user))).collect();
-            source.first.sort_unstable_by(|a, b| b.cmp(a));
+            source.first = source.first_from(begin_ns);
         }
         source.next = source.at_position();
         source
+    }
+
+    /// Leaves out what is due before `from_ns`; users begin then for the first time, as far as they are at work.
+    pub fn begin_at(&mut self, from_ns: u64, random: &mut fastrand::Rng) {
+        let (place, threads) = (self.place as f64, self.threads as f64);
+        let before = self.profile.integral(from_ns);
+        match self.model {
+            LoadModel::Open(Spacing::Poisson) => self.position = before + exponential(random) * threads,
+            // one too early, as sums are not exact
+            LoadModel::Open(_) => {
+                self.position = place + ((before - 1.0 - place) / threads).ceil().max(0.0) * threads;
+            }
+            _ => self.first = self.first_from(from_ns),
+        }
+        self.next = self.at_position();
+        while self.next.is_some_and(|(due_ns, _)| due_ns < from_ns) {
+            self.pop(random);
+        }
+    }
+
+    /// When this thread's users begin for the first time at or after a moment, the first one last.
+    fn first_from(&self, from_ns: u64) -> Vec<(u64, u32)> {
+        let mine = (self.place..self.users).step_by(self.threads).map(|user| user as u32);
+        let mut first: Vec<_> = mine.filter_map(|user| Some((self.first_ns(user, from_ns)?, user))).collect();
+        first.sort_unstable_by(|a, b| b.cmp(a));
+        first
     }
 
     /// One user, one session, now.
@@ -91,6 +118,7 @@ impl Source {
             profile: Profile::nothing(now_ns),
             steady: Steady::default(),
             model: LoadModel::Closed,
+            place: 0,
             threads: 1,
             position: 0.0,
             first: Vec::new(),
@@ -165,10 +193,10 @@ impl Source {
         }
     }
 
-    fn first_ns(&self, user: u32) -> Option<u64> {
+    fn first_ns(&self, user: u32, from_ns: u64) -> Option<u64> {
         match self.model {
-            LoadModel::Paced(pace) => self.beat_ns(user, self.profile.begin_ns, pace),
-            _ => self.profile.when_above(user, self.profile.begin_ns),
+            LoadModel::Paced(pace) => self.beat_ns(user, from_ns, pace),
+            _ => self.profile.when_above(user, from_ns),
         }
     }
 

@@ -49,6 +49,62 @@ fn dues(model: LoadModel, phases: &[Phase], threads: usize, seed: u64) -> Vec<Ve
     dues_of(&Load::new(model, phases.to_vec()), threads, seed)
 }
 
+#[test]
+fn who_takes_over_has_all_that_is_due_from_then_on_and_nothing_before() {
+    let phases = [
+        phase(2_000, 10.0, 200.0, false),
+        phase(3_000, 200.0, 200.0, true),
+        curved(
+            2_500,
+            100.0,
+            100.0,
+            true,
+            Curve::Sine { amplitude: 50.0, period: Duration::from_millis(800) },
+        ),
+    ];
+    let pace = LoadModel::Paced(Duration::from_millis(300));
+    for model in [LoadModel::Open(Spacing::Constant), pace, LoadModel::Open(Spacing::Poisson)] {
+        let load = Load::new(model, phases.to_vec());
+        for from_ns in [0, 1_000 * MS, 2_000 * MS, 3_333 * MS, 7_000 * MS, 9_000 * MS] {
+            for thread in 0..3 {
+                let mut random = fastrand::Rng::with_seed(3);
+                let mut whole = schedule(&load, thread, 3, &mut random);
+                let expected: Vec<u64> = all_of(&mut whole, &mut random)
+                    .iter()
+                    .map(|of| of.due_ns)
+                    .filter(|due| *due >= from_ns)
+                    .collect();
+                let mut taken = schedule(&load, thread, 3, &mut random);
+                taken.begin_at(from_ns, &mut random);
+                let dues: Vec<u64> = all_of(&mut taken, &mut random).iter().map(|of| of.due_ns).collect();
+                assert!(dues.iter().all(|due| *due >= from_ns), "{model:?} from {from_ns}");
+                match model {
+                    LoadModel::Open(Spacing::Constant) => assert_eq!(dues, expected, "from {from_ns}"),
+                    LoadModel::Open(Spacing::Poisson) => {
+                        let (few, many) =
+                            (expected.len() as f64 * 0.6 - 10.0, expected.len() as f64 * 1.5 + 10.0);
+                        assert!(
+                            (few..many).contains(&(dues.len() as f64)),
+                            "{} of {}",
+                            dues.len(),
+                            expected.len()
+                        );
+                    }
+                    // those who are at work then begin anew, and all who come later
+                    _ => assert!(dues.len() >= expected.len().min(1), "{} of {}", dues.len(), expected.len()),
+                }
+            }
+        }
+    }
+    let mut random = fastrand::Rng::with_seed(3);
+    let load = Load::new(LoadModel::Closed, vec![phase(4_000, 7.0, 7.0, true)]);
+    let mut taken = schedule(&load, 1, 3, &mut random);
+    taken.begin_at(2_000 * MS, &mut random);
+    let begun: Vec<_> =
+        all_of(&mut taken, &mut random).iter().map(|of| (of.due_ns, of.origin.user)).collect();
+    assert_eq!(begun, [(2_000 * MS, Some(1)), (2_000 * MS, Some(4))]);
+}
+
 /// A user's next session if it went as said.
 fn again(schedule: &mut Schedule, user: u32, due_ns: u64, end_ns: u64) -> Option<Again> {
     let ended = Ended { due_ns, end_ns, earliest_ns: end_ns };

@@ -1,0 +1,532 @@
+//! Agents that drive, as one driver.
+//!
+//! An agent that is gone hands nothing over any more. What was due at it from then on was never sent, and counts so; or the
+//! others [take its share over](OnLoss::Rebalance), and only what was due until then is never sent.
+
+use std::collections::VecDeque;
+use std::io::Cursor;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
+use tidemark_fleet::clock::Offset;
+use tidemark_fleet::split::deal;
+use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, TakeOver};
+use tidemark_record::summary::{AgentFigures, TakenThreads};
+use tidemark_record::{Before, Event, Handover, SECOND_US, ThreadInterval};
+use tidemark_scenario::Plan;
+
+use super::fleet::{OnLoss, THREADS_MAX};
+use super::fleet_agent::READY;
+use super::{Driver, Ended, Handed, TakenOver, add};
+use crate::error::LabError;
+use crate::timetable::microseconds;
+
+/// An agent that hands nothing over for so long is gone, though NATS can be reached: a cut of 10 s loses nothing.
+const GONE_AFTER: Duration = Duration::from_secs(15);
+/// Between the moment at which a share is given to others and the second from which they have it: they hear of it, and begin.
+const TAKEN_AFTER_US: u64 = SECOND_US / 2;
+
+/// Requests due within the measured window of which it is told what became.
+pub(super) fn ended(interval: &ThreadInterval) -> u64 {
+    let measured = interval.series.iter().filter(|series| series.measured);
+    measured.map(|series| series.response_time_us.len()).sum::<u64>() + interval.measured_dropped
+}
+
+pub(super) fn read(message: &[u8]) -> Result<Handover, String> {
+    match Handover::read(&mut Cursor::new(message)) {
+        Ok(Some(handover)) => Ok(handover),
+        Ok(None) => Err("it handed over nothing".into()),
+        Err(error) => Err(format!("what it hands over cannot be read: {error}")),
+    }
+}
+
+/// Threads that an agent drives: its own, or those that it took over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Part {
+    /// The first arrivals and users that they take.
+    pub(super) threads: Range<usize>,
+    /// The number of the first of them.
+    pub(super) number: usize,
+    /// Where the last interval of each ended, microseconds since the run began; before the first, where that begins. Whoever
+    /// goes on with a run sees it by what is recorded.
+    #[serde(skip)]
+    pub(super) told_us: Vec<u64>,
+    /// From when on they are its, where they were another's.
+    pub(super) taken_us: Option<u64>,
+}
+
+impl Part {
+    /// The same, of which nothing is told yet.
+    pub(super) fn untold(self) -> Part {
+        Part { told_us: vec![self.taken_us.unwrap_or(0); self.threads.len()], ..self }
+    }
+
+    pub(super) fn told_us(&mut self, thread: u16) -> Option<&mut u64> {
+        self.told_us.get_mut(usize::from(thread).checked_sub(self.number)?)
+    }
+}
+
+/// An agent while it drives.
+pub(super) struct Agent {
+    pub(super) name: String,
+    pub(super) parts: Vec<Part>,
+    /// When something came from it last.
+    pub(super) heard: Instant,
+    /// Requests due within the measured window of which it has not told what became.
+    pub(super) open: u64,
+    pub(super) end: Option<DriveEnd>,
+    pub(super) lost: Option<String>,
+    /// That others have all of its share since it is lost.
+    pub(super) replaced: bool,
+    /// When its share ended, once it is lost: others have it from then on, or nobody. Microseconds since the run began.
+    pub(super) until_us: u64,
+    /// Whether it drives, as far as is known: one that stopped as no coordinator was there does not.
+    pub(super) drives: bool,
+    pub(super) offset: Offset,
+}
+
+impl Agent {
+    pub(super) fn new(name: String, threads: &Range<usize>, offset: Offset) -> Agent {
+        let told_us = vec![0; threads.len()];
+        let own = Part { threads: threads.clone(), number: threads.start, told_us, taken_us: None };
+        Agent {
+            name,
+            parts: vec![own],
+            heard: Instant::now(),
+            open: 0,
+            end: None,
+            lost: None,
+            replaced: false,
+            until_us: u64::MAX,
+            drives: true,
+            offset,
+        }
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.end.is_none() && self.lost.is_none()
+    }
+
+    fn threads(&self) -> usize {
+        self.parts.iter().map(|part| part.threads.len()).sum()
+    }
+
+    /// The same of the thread of its own that told least.
+    pub(super) fn last_told_us(&self) -> u64 {
+        self.parts.iter().flat_map(|part| &part.told_us).copied().min().unwrap_or(0)
+    }
+
+    /// Where the last interval ended that came from it, microseconds since the run began.
+    fn last_us(&self) -> u64 {
+        self.parts.iter().flat_map(|part| &part.told_us).copied().max().unwrap_or(0)
+    }
+
+    fn figures(&self) -> AgentFigures {
+        // the first are its own
+        let own = self.parts.first();
+        let taken = self.parts.iter().filter_map(|part| {
+            let (first_thread, threads) = (part.number as u64, part.threads.len() as u64);
+            Some(TakenThreads { first_thread, threads, from_s: part.taken_us? as f64 / 1e6 })
+        });
+        AgentFigures {
+            agent: self.name.clone(),
+            first_thread: own.map_or(0, |own| own.number as u64),
+            threads: own.map_or(0, |own| own.threads.len() as u64),
+            clock_offset_us: self.offset.offset_us,
+            clock_bound_us: self.offset.bound_us,
+            lost: self.lost.clone(),
+            taken: taken.collect(),
+            ..AgentFigures::default()
+        }
+    }
+}
+
+/// Agents that drive.
+pub(super) struct Fleet {
+    pub(super) agents: Vec<Agent>,
+    pub(super) phases: Vec<PhaseTimes>,
+    pub(super) share: Share,
+    pub(super) coordinator: Coordinator,
+    pub(super) plan: Arc<Plan>,
+    pub(super) seed: u64,
+    pub(super) epoch: Instant,
+    /// When NATS could be reached last after it could not.
+    pub(super) connected: Instant,
+    /// What is to be told next.
+    pub(super) told: VecDeque<Handed>,
+    /// What was due at agents that are gone, in order of time.
+    pub(super) never_sent: VecDeque<ThreadInterval>,
+    pub(super) stopped: bool,
+    pub(super) on_loss: OnLoss,
+    /// The number that the next thread gets which is taken over.
+    pub(super) next_number: usize,
+    /// Who took over what.
+    pub(super) notes: Vec<String>,
+    /// Requests of the measured window that were due at agents whose share others took over, before they had it.
+    pub(super) missing: u64,
+    /// Where it is written down what another coordinator needs to go on.
+    pub(super) run_dir: PathBuf,
+    /// Where another coordinator was before: what that recorded, until all of it is told again.
+    pub(super) before: Option<Before>,
+    /// Messages up to this one were there then; 0 where no other was before.
+    pub(super) there: u64,
+    /// Whether nothing came when it was waited for last.
+    pub(super) idle: bool,
+}
+
+/// A thread of an agent that is lost: which arrivals and users it takes, and where its last interval ended, microseconds.
+pub(super) type LostThread = (usize, u64);
+
+impl Fleet {
+    /// What an agent handed over.
+    fn take(&mut self, member: usize, handover: Handover) -> Option<Handed> {
+        let agent = self.agents.get_mut(member)?;
+        if !agent.is_there() {
+            return None;
+        }
+        agent.heard = Instant::now();
+        match handover {
+            Handover::Interval(mut interval, part) => {
+                let told_us = agent.parts.iter_mut().find_map(|part| part.told_us(interval.thread));
+                let Some(told_us) = told_us else {
+                    self.lose(member, "it told of a thread that it does not have".into());
+                    return None;
+                };
+                // another coordinator had it
+                if interval.end_us <= *told_us {
+                    return None;
+                }
+                *told_us = interval.end_us.max(*told_us);
+                agent.open = (agent.open + interval.measured_offered).saturating_sub(ended(&interval));
+                interval.ledger = part;
+                Some(Handed::Interval(*interval))
+            }
+            Handover::Event(event) if event.kind == READY => None,
+            Handover::Event(event) => {
+                let text = format!("{}: {}", agent.name, event.text);
+                Some(Handed::Event(Event { text, ..event }))
+            }
+            Handover::End(end) => {
+                agent.end = Some(*end);
+                self.store();
+                None
+            }
+            // what it said to another coordinator
+            Handover::Hello(_) if self.there > 0 => None,
+            Handover::NotTaken(number, reason) => {
+                self.not_taken(member, number.into(), &reason);
+                None
+            }
+            Handover::Error(reason) => {
+                self.lose(member, reason);
+                None
+            }
+            Handover::Hello(_) | Handover::Traced(_) => {
+                self.lose(member, "it began anew".into());
+                None
+            }
+        }
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        microseconds(self.epoch.elapsed())
+    }
+
+    pub(super) fn tell(&mut self, text: String) {
+        let at_us = self.now_us() as i64;
+        self.told.push_back(Handed::Event(Event { at_us, kind: "agent".into(), text }));
+    }
+
+    /// An agent hands nothing over any more: what is due at it from its last interval on is never sent, or taken over.
+    fn lose(&mut self, member: usize, reason: String) {
+        let agent = &mut self.agents[member];
+        let (name, last_us) = (agent.name.clone(), agent.last_us());
+        agent.lost = Some(reason.clone());
+        let parts = agent.parts.iter();
+        let lost: Vec<LostThread> =
+            parts.flat_map(|part| part.threads.clone().zip(part.told_us.iter().copied())).collect();
+        if self.stopped {
+            self.coordinator.give_up(member, &[]);
+            self.tell(format!("{name} is lost: {reason}"));
+            return self.store();
+        }
+        let (taken, from_us) = self.dealt_anew(&lost);
+        self.agents[member].until_us = from_us;
+        self.coordinator.give_up(member, &taken);
+        let from = last_us as f64 / 1e6;
+        if taken.is_empty() {
+            self.tell(format!(
+                "{name} is lost: {reason}; what was due at it from {from:.1}s on is never sent"
+            ));
+        } else {
+            self.agents[member].replaced = true;
+            let takers = self.hand_on(&taken);
+            self.tell(format!(
+                "agent {name} lost, its share taken over by {takers} from {:.1}s on: {reason}; what was due at it from \
+                 {from:.1}s until then is never sent",
+                from_us as f64 / 1e6
+            ));
+            self.note(&name, from, &taken);
+        }
+        self.give_up_due(member, &lost, from_us);
+        self.store();
+    }
+
+    /// What was due at the threads of an agent, from their last intervals until others have them, is never sent.
+    pub(super) fn give_up_due(&mut self, member: usize, lost: &[LostThread], until_us: u64) {
+        let agent = &mut self.agents[member];
+        let last_us = agent.last_us();
+        let mut never = Vec::new();
+        if agent.open > 0 {
+            // nobody knows what became of them
+            let thread = u16::try_from(agent.parts[0].number).unwrap_or(u16::MAX);
+            let mut unknown = ThreadInterval::empty(thread, last_us, last_us + 1);
+            (unknown.dropped, unknown.measured_dropped) = (agent.open, agent.open);
+            agent.open = 0;
+            never.push(unknown);
+        }
+        let times: Vec<(usize, Range<u64>)> =
+            lost.iter().map(|(thread, told_us)| (*thread, *told_us..until_us)).collect();
+        never.extend(never_sent(&self.plan, self.seed, self.share, &times));
+        if self.agents[member].replaced {
+            self.missing += never.iter().map(|interval| interval.measured_dropped).sum::<u64>();
+        }
+        self.never_sent.extend(never);
+        self.never_sent.make_contiguous().sort_by_key(|interval| interval.end_us);
+    }
+
+    /// Deals threads of an agent that is lost out to those that are left, and from when on they have them; nothing where nobody
+    /// is to have them, or can.
+    fn dealt_anew(&self, lost: &[LostThread]) -> (Vec<TakeOver>, u64) {
+        let from_us = (self.now_us() + TAKEN_AFTER_US).div_ceil(SECOND_US) * SECOND_US;
+        let is_over = self.phases.last().is_none_or(|last| last.end_us <= from_us);
+        let nothing = (Vec::new(), u64::MAX);
+        if self.on_loss != OnLoss::Rebalance || is_over || self.next_number + lost.len() > THREADS_MAX {
+            return nothing;
+        }
+        let is_there =
+            |member: &usize| self.agents[*member].is_there() && !self.coordinator.is_absent(*member).0;
+        let mut takers: Vec<usize> = (0..self.agents.len()).filter(is_there).collect();
+        if takers.is_empty() {
+            return nothing;
+        }
+        // who has fewest comes first, and gets one more than others where the threads cannot be dealt out evenly
+        takers.sort_by_key(|member| self.agents[*member].threads());
+        let mut taken: Vec<TakeOver> = Vec::new();
+        let mut number = self.next_number;
+        let parts = deal(&vec![lost.len(); takers.len()], lost.len());
+        for (member, part) in takers.into_iter().zip(parts) {
+            let begin = taken.len();
+            for (thread, _) in &lost[part] {
+                match taken[begin..].last_mut() {
+                    Some(last) if last.first + last.threads == *thread => last.threads += 1,
+                    _ => taken.push(TakeOver { member, first: *thread, threads: 1, number, from_us }),
+                }
+                number += 1;
+            }
+        }
+        (taken, from_us)
+    }
+
+    /// Notes who has threads from now on; their names.
+    fn hand_on(&mut self, taken: &[TakeOver]) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for of in taken {
+            let agent = &mut self.agents[of.member];
+            agent.parts.push(Part {
+                threads: of.first..of.first + of.threads,
+                number: of.number,
+                told_us: vec![of.from_us; of.threads],
+                taken_us: Some(of.from_us),
+            });
+            self.next_number = self.next_number.max(of.number + of.threads);
+            if !names.contains(&agent.name) {
+                names.push(agent.name.clone());
+            }
+        }
+        in_words(&names)
+    }
+
+    fn note(&mut self, lost: &str, told_s: f64, taken: &[TakeOver]) {
+        let all: Vec<String> = taken
+            .iter()
+            .map(|of| {
+                let name = &self.agents[of.member].name;
+                format!("{name} {} as {}", threads(of.first, of.threads), threads(of.number, of.threads))
+            })
+            .collect();
+        let from_s = taken.first().map_or(0.0, |of| of.from_us as f64 / 1e6);
+        self.notes.push(format!(
+            "agent {lost} was lost: from {from_s:.1}s on others had its share ({}); what was due at it from {told_s:.1}s until then \
+             counts as never sent",
+            all.join(", ")
+        ));
+    }
+
+    /// Threads that an agent was to take over are nobody's.
+    fn not_taken(&mut self, member: usize, number: usize, reason: &str) {
+        let agent = &mut self.agents[member];
+        let Some(at) = agent.parts.iter().position(|part| part.number == number && part.taken_us.is_some())
+        else {
+            return self.lose(member, "it gave up threads that it does not have".into());
+        };
+        let part = agent.parts.remove(at);
+        let from_us = part.told_us.iter().copied().max().unwrap_or(0);
+        let text = format!(
+            "{} could not go on with {}: {reason}; what was due at them from {:.1}s on is never sent",
+            agent.name,
+            threads(part.number, part.threads.len()),
+            from_us as f64 / 1e6
+        );
+        self.tell(text);
+        // nobody has all of what was lost
+        self.agents.iter_mut().for_each(|agent| agent.replaced = false);
+        let lost: Vec<LostThread> = part.threads.zip(part.told_us).collect();
+        if !self.stopped {
+            self.give_up_due(member, &lost, u64::MAX);
+        }
+        self.store();
+    }
+
+    fn is_over(&self) -> bool {
+        self.agents.iter().all(|agent| !agent.is_there())
+    }
+
+    /// What was never sent by now; all of it once nobody drives any more and the load is over.
+    fn due(&mut self) -> Option<ThreadInterval> {
+        let now_us = self.now_us();
+        let is_due = self.never_sent.front().is_some_and(|interval| interval.end_us <= now_us);
+        if is_due { self.never_sent.pop_front() } else { None }
+    }
+
+    /// Finds agents of which nothing was heard for too long.
+    fn mind(&mut self) {
+        if !self.coordinator.is_connected() {
+            self.connected = Instant::now();
+        }
+        for member in 0..self.agents.len() {
+            let agent = &self.agents[member];
+            if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
+                let reason = format!(
+                    "it had stopped, as no coordinator was there for {} s; {:.1}s of the run came from it",
+                    ALONE_AFTER.as_secs(),
+                    agent.last_us() as f64 / 1e6
+                );
+                self.lose(member, reason);
+                continue;
+            }
+            let silent = agent.heard.max(self.connected).elapsed();
+            if agent.is_there() && silent > GONE_AFTER {
+                self.lose(member, format!("nothing came from it for {} s", GONE_AFTER.as_secs()));
+            } else if agent.is_there() && silent > ABSENT_AFTER && self.coordinator.is_absent(member).1 {
+                let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
+                self.lose(member, reason);
+            }
+        }
+    }
+}
+
+/// `thread 3`, or `threads 3 to 5`.
+fn threads(first: usize, count: usize) -> String {
+    match count {
+        1 => format!("thread {first}"),
+        _ => format!("threads {first} to {}", (first + count).saturating_sub(1)),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn in_words(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+impl Driver for Fleet {
+    fn phases(&self) -> &[PhaseTimes] {
+        &self.phases
+    }
+
+    fn next(&mut self, within: Duration) -> Handed {
+        if let Some(told) = self.again().or_else(|| self.told.pop_front()) {
+            return told;
+        }
+        if let Some(interval) = self.due() {
+            return Handed::Interval(interval);
+        }
+        if self.is_over() {
+            if self.never_sent.is_empty() || self.stopped {
+                return Handed::Over;
+            }
+            std::thread::sleep(within);
+            return Handed::Nothing;
+        }
+        self.mind();
+        let told = self.coordinator.next(within);
+        self.idle = told.is_err();
+        match told {
+            Ok((member, Ok(message))) => match read(&message) {
+                Ok(handover) => self.take(member, handover).unwrap_or(Handed::Nothing),
+                Err(reason) => {
+                    self.lose(member, reason);
+                    Handed::Nothing
+                }
+            },
+            Ok((member, Err(reason))) => {
+                self.lose(member, reason);
+                Handed::Nothing
+            }
+            Err(_) => Handed::Nothing,
+        }
+    }
+
+    fn recycle(&mut self, _: ThreadInterval) {}
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.never_sent.clear();
+        self.coordinator.stop();
+    }
+
+    fn abort(&mut self) {
+        self.stopped = true;
+        self.never_sent.clear();
+        self.coordinator.abort();
+    }
+
+    fn end(self: Box<Self>) -> Result<Ended, LabError> {
+        let Fleet { agents, phases, coordinator, plan, notes, missing, .. } = *self;
+        drop(coordinator);
+        let last_us = agents.iter().map(Agent::last_us).max().unwrap_or(0);
+        // what users would have done meanwhile is not counted
+        let counts = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
+        let told = |replaced: bool| {
+            let lost = agents.iter().filter(|agent| (agent.replaced && counts) == replaced);
+            let lost =
+                lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
+            let lost: Vec<String> = lost.collect();
+            (!lost.is_empty()).then(|| lost.join("; "))
+        };
+        let (broke, taken_over) = (told(false), told(true));
+        let taken_over = taken_over.map(|lost| TakenOver {
+            reason: format!(
+                "{lost}; others took its share over, and {missing} requests were never sent before"
+            ),
+            never_sent: missing,
+        });
+        let told = agents.iter().map(Agent::figures).collect();
+        let mut ends = agents.into_iter().filter_map(|agent| agent.end);
+        let mut end = ends.next().unwrap_or_else(|| {
+            let mut phases = phases;
+            phases.retain(|phase| phase.start_us < last_us);
+            phases.iter_mut().for_each(|phase| phase.end_us = phase.end_us.min(last_us));
+            DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() }
+        });
+        ends.for_each(|one| add(&mut end, one));
+        Ok(Ended { end, broke, taken_over, agents: told, notes })
+    }
+}

@@ -1,0 +1,181 @@
+//! Agents that are lost while others take their share over.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::faults::{Notes, number, send};
+use super::{Asked, Nats, command, parts, result, scenario, wait_until};
+
+/// Rebalances over agents with two threads each.
+const REBALANCE: [&str; 4] = ["-t", "2", "--on-agent-loss", "rebalance"];
+
+/// A load against a server that counts; each request with a number and a row of its own.
+fn write(folder: &Path, asked: &Asked, load: &str, objective: &str) {
+    let rows: String = (0..6_000).map(|row| format!("u{row}\n")).collect();
+    std::fs::write(folder.join("rows.csv"), format!("name\n{rows}")).expect("written");
+    let text = format!(
+        "name: losses\nsystem: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv}}}}\nsessions:\n  a:\n    steps:\n      \
+         - take: users\n      - {{GET: '/${{count(n)}}/${{name}}'}}\nload: {{{load}}}\nobjectives: [{objective}]\n",
+        asked.address
+    );
+    std::fs::write(folder.join("s.yaml"), text).expect("written");
+}
+
+fn begin(folder: &Path, nats: &Nats, more: &[&str]) -> Child {
+    let mut running = command(folder, &["--fleet", &nats.url()]);
+    running.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
+}
+
+fn events(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("run/events.jsonl")).expect("events")
+}
+
+fn refused(mut command: Command) -> String {
+    let output: Output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn what_a_killed_agent_had_to_do_is_taken_over_by_the_others() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &asked, "rate: 90/s, hold: 14s", "errors < 40%");
+    let mut agents = nats.with_agents(3);
+    let running = begin(folder.path(), &nats, &REBALANCE);
+    wait_until("the load has begun", || asked.count() > 270);
+    drop(agents.remove(1));
+    let of = result(&running.wait_with_output().expect("it ends"));
+    // all that was due is told; had nobody taken over, more than 300 were missing
+    let (requests, dropped) = (number(&of, "/requests"), number(&of, "/dropped"));
+    assert_eq!(requests + dropped, 14 * 90, "{of}");
+    assert!((60..290).contains(&dropped), "{dropped}: {of}");
+    // what was sent in the second that it never told of is all that the server has beyond that
+    let paths = asked.take();
+    let beyond = (paths.len() as u64).checked_sub(requests).expect("no request is made up");
+    assert!(beyond < 70, "{beyond}: {of}");
+    let (numbers, rows) = parts(&paths);
+    assert_eq!((numbers.len(), rows.len()), (paths.len(), paths.len()), "no number and no row comes twice");
+    let events = events(folder.path());
+    assert!(events.contains("agent a2 lost, its share taken over by a1 and a3 from "), "{events}");
+    let told = of.to_string();
+    assert!(told.contains("agent a2 was lost: from ") && told.contains("a1 thread 2 as thread 6"), "{told}");
+    // the objective is met whatever became of the rest
+    assert_eq!(of.pointer("/verdict/status"), Some(&"pass".into()), "{of}");
+    let agents = of.pointer("/driver/agents").and_then(Value::as_array).expect("agents");
+    let taken = agents.iter().map(|agent| agent["taken"].as_array().map_or(0, Vec::len));
+    assert_eq!(taken.collect::<Vec<_>>(), [1, 0, 1], "{of}");
+    nats.wait_for_idle(2);
+}
+
+#[test]
+fn what_nobody_sent_before_that_makes_an_objective_undecided() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &asked, "rate: 60/s, hold: 11s", "errors < 1%");
+    let mut agents = nats.with_agents(2);
+    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    wait_until("the load has begun", || asked.count() > 120);
+    drop(agents.remove(0));
+    let output = running.wait_with_output().expect("it ends");
+    let of = result(&output);
+    assert_eq!(output.status.code(), Some(3), "{of}");
+    let told = of.to_string();
+    assert!(told.contains("incomplete: agent a1: ") && told.contains("errors < 1% is not decided"), "{told}");
+}
+
+#[test]
+fn users_of_a_killed_agent_begin_anew_at_the_others() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &asked, "users: 6, pace: 100ms, hold: 14s", "errors < 40%");
+    let mut agents = nats.with_agents(3);
+    let running = begin(folder.path(), &nats, &REBALANCE);
+    wait_until("the load has begun", || asked.count() > 180);
+    drop(agents.remove(0));
+    let output = running.wait_with_output().expect("it ends");
+    let of = result(&output);
+    let paths = asked.take();
+    // two of six users are gone for some 5 s; for the rest of the load they made 220
+    assert!((680..840).contains(&paths.len()), "{}: {of}", paths.len());
+    assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
+    // nobody counts what they would have done
+    assert_eq!(output.status.code(), Some(3), "{of}");
+    assert!(of.to_string().contains("agent a1 was lost: from "), "{of}");
+    assert!(events(folder.path()).contains("its share taken over by a2 and a3"), "{of}");
+}
+
+#[test]
+fn the_ledger_stays_whole_over_a_take_over() {
+    let (nats, notes) = (Nats::start(), Notes::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
+         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
+         load: {{rate: 200/s, hold: 11s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
+        notes.address
+    );
+    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    let mut agents = nats.with_agents(2);
+    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    wait_until("the load has begun", || notes.count() > 500);
+    drop(agents.remove(0));
+    let output = running.wait_with_output().expect("it ends");
+    let of = result(&output);
+    assert_eq!(output.status.code(), Some(3), "{of}");
+    let acknowledged = number(&of, "/ledger/acknowledged");
+    let verified = |name: &str| number(&of, &format!("/ledger/{name}"));
+    assert_eq!((verified("lost"), verified("different"), verified("duplicated")), (0, 0, 0), "{of}");
+    assert_eq!(verified("found"), acknowledged, "{of}");
+    assert_eq!(acknowledged + verified("unacknowledged_found"), notes.count() as u64, "{of}");
+    assert!(acknowledged > 1_500, "others went on with it: {of}");
+    let of_taken = folder.path().join("run/ledger/thread-2.log");
+    assert!(of_taken.is_file(), "under a number of its own");
+    assert!(of.to_string().contains("what it was acknowledged last is not in the ledger"), "{of}");
+}
+
+#[test]
+fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &asked, "rate: 60/s, hold: 22s", "errors < 60%");
+    let agents = nats.with_agents(2);
+    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    wait_until("the load has begun", || asked.count() > 60);
+    send("STOP", &agents[0]);
+    let of = result(&running.wait_with_output().expect("it ends"));
+    assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 22 * 60, "{of}");
+    assert!((400..600).contains(&number(&of, "/dropped")), "{of}");
+    assert!(events(folder.path()).contains("agent a1 lost, its share taken over by a2"), "{of}");
+    let sent = asked.count();
+    send("CONT", &agents[0]);
+    nats.wait_for_idle(2);
+    // what was due meanwhile are some 550; a few of them leave before it hears that it is gone
+    assert!(asked.count() < sent + 250, "{sent}, then {}", asked.count());
+    let paths = asked.take();
+    assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_said_before_anything_is_sent() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 1);
+    let told = refused(command(folder.path(), &["--on-agent-loss", "rebalance"]));
+    assert!(told.contains("--on-agent-loss is of --fleet"), "{told}");
+    let _agents = nats.with_agents(2);
+    let url = nats.url();
+    let more = ["--fleet", &url, "--on-agent-loss", "rebalance"];
+    std::fs::write(folder.path().join("rows.csv"), "name\na\nb\nc\nd\ne\n").expect("written");
+    let text = format!(
+        "system: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv, held: true}}}}\nsessions: {{a: {{steps: [{{take: users}}, \
+         {{GET: '/0/${{name}}'}}]}}}}\nload: {{users: 3, hold: 1s}}\n",
+        asked.address
+    );
+    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    let told = refused(command(folder.path(), &more));
+    assert!(told.contains("give it 6 rows or more"), "{told}");
+    assert_eq!(asked.count(), 0);
+}
