@@ -192,8 +192,12 @@ pub(in crate::protocols) fn coded_name(name: &str) -> Result<Vec<u8>, String> {
     if !is_token(name.as_bytes()) {
         return Err(unsendable("the name of a header"));
     }
+    let name = name.to_ascii_lowercase();
+    if OF_CONNECTION.contains(&name.as_str()) {
+        return Err(unsendable("a header that speaks of a connection of HTTP/1.1"));
+    }
     let mut coded = Vec::new();
-    hpack::write_name(name.to_ascii_lowercase().as_bytes(), &mut coded);
+    hpack::write_name(name.as_bytes(), &mut coded);
     Ok(coded)
 }
 
@@ -487,6 +491,19 @@ mod tests {
         ] {
             let error = message(&request, "a\r\nb", &jar).unwrap_err();
             assert_eq!(error, unsendable(what));
+        }
+        // those of a plan leave them out
+        assert!(coded_name("Upgrade").unwrap_err().contains("HTTP/1.1"));
+        assert_eq!(coded_name("Cookie").as_deref(), Ok(COOKIE));
+        assert_eq!(coded_name("Content-Length").as_deref(), Ok(CONTENT_LENGTH));
+        for (method, authority) in [("GE T", "h"), ("", "h"), ("GET", ""), ("GET", "h/x"), ("GET", "a@h")] {
+            assert!(Opening::new(method, false, authority).is_err(), "{method} {authority}");
+        }
+        let mut message = Message::default();
+        let opening = Opening::new("HEAD", true, "h").unwrap();
+        for (path, sent) in [("", "/"), ("?a", "/?a"), ("/a#b", "/a"), ("/ü", "/ü")] {
+            message.begin(&opening, path.as_bytes()).unwrap();
+            assert_eq!((message.path(), message.is_head()), (sent.as_bytes(), true));
         }
     }
 }
