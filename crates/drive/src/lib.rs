@@ -91,9 +91,8 @@
 //!   branch may hold a WebSocket (`sockets`): what comes over it is heard at once, and what is said is no request.
 //! - **A session may run code between its requests** (`code`): it sees the last answer, which is kept within the bound of all
 //!   variables, and sets variables. What it takes is in no response time, and no other session's request counts from after it.
-//! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
-//!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
-//!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
+//! - **Once warm, no request and no call allocates.** Reading an encoded body costs what its decoder needs, where a step
+//!   looks at it. `tests/allocations.rs` counts over every I/O back end.
 //! - **What every request looks at is small**: of a user two cache lines (`session::Session`), of a Redis connection
 //!   one and a half; what few requests need lies apart (`session::Cold`, `codec::Cold`), and tests hold the sizes. Thousands
 //!   of users come round in turn, and what does not fit into a core's cache is waited for.

@@ -502,9 +502,6 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             eprintln!("{name} over {io}: {allocations} allocations for {requests} requests");
             let each = allocations as f64 / requests as f64;
             let most = match name {
-                // the library's for each answer, and those of a request that is put together anew
-                "streams" => 3.0,
-                "varying streams" => 10.0,
                 // a burst may be the first to fill the inbox of a connection: 8 of them, 66 buffers that each grow twice
                 "events" => 0.11,
                 // far from one for each request, though a machine that stands still makes a burst that is the first to fill

@@ -6,6 +6,7 @@
 //! - [`events`]: server-sent events, as an answer's body brings them.
 //! - [`grpc`]: messages of gRPC with their length in front, deadlines, texts of statuses.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
+//! - [`http2`]: a client's connection with its streams, compressed lists of headers.
 //! - [`json`]: values found in JSON text by path, without building a tree.
 //! - [`memcached`]: replies of memcached decoded.
 //! - [`postgres`]: statements sent to PostgreSQL, replies decoded.
@@ -41,6 +42,7 @@ pub mod encoding;
 pub mod events;
 pub mod grpc;
 pub mod http1;
+pub mod http2;
 pub mod json;
 pub mod memcached;
 pub mod postgres;

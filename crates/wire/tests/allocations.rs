@@ -4,6 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder, cookie, request};
+use tidemark_wire::http2::connection::{Connection, Event as Http2Event, Request as Http2Request};
+use tidemark_wire::http2::{frame, hpack};
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::{Keep, Kind as Reply, ReplyDecoder, ReplyLimits};
 use tidemark_wire::websocket::{self, Decoder, Event, Kind, Role};
@@ -81,6 +83,53 @@ fn a_warm_codec_allocates_nothing() {
     sizes.into_iter().for_each(&mut round);
     let before = ALLOCATIONS.get();
     assert!(before > 0, "growing is counted");
+    sizes.into_iter().for_each(&mut round);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+/// An answer of a server: its date goes into the table, its body is two frames, and there are headers behind it.
+fn answer(stream: u32) -> Vec<u8> {
+    let mut block = vec![0x88, 0x61];
+    hpack::write_value(b"Mon, 21 Oct 2013 20:13:21 GMT", &mut block);
+    let mut out = Vec::new();
+    frame::write(1, 4, stream, &block, &mut out);
+    frame::write(0, 0, stream, &[b'x'; 16_000], &mut out);
+    frame::write(0, 0, stream, b"yz", &mut out);
+    frame::write(1, 5, stream, &[0x61, 1, b'1'], &mut out);
+    out
+}
+
+#[test]
+fn a_warm_connection_of_http2_allocates_nothing() {
+    let mut out = Vec::new();
+    let mut connection = Connection::new(&mut out);
+    assert!(connection.next(&mut &[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &mut out).unwrap().is_none());
+    let (mut block, mut next) = (Vec::new(), 1);
+    hpack::write_field(b":method", b"POST", &mut block);
+    // made before anything is counted
+    let answers: Vec<Vec<u8>> = (0..200).map(|n| answer(2 * n + 1)).collect();
+    let mut round = |piece_bytes: usize| {
+        for _ in 0..10 {
+            out.clear();
+            let stream = connection.request(&block, Http2Request::default(), &mut out).unwrap();
+            connection.send(stream, b"hello", true, |_| unreachable!("there is room"), &mut out);
+            assert_eq!(stream, next);
+            let mut bytes = 0;
+            for mut piece in answers[stream as usize / 2].chunks(piece_bytes) {
+                while let Some(event) = connection.next(&mut piece, &mut out).unwrap() {
+                    if let Http2Event::Data { bytes: more, .. } = event {
+                        bytes += more.len();
+                    }
+                }
+            }
+            assert_eq!((bytes, connection.fields().get("date")), (16_002, Some(&b"1"[..])));
+            next += 2;
+        }
+    };
+    let sizes = [100_000, 1, 7, 50];
+    // until the table of headers is full
+    (0..4).for_each(|_| sizes.into_iter().for_each(&mut round));
+    let before = ALLOCATIONS.get();
     sizes.into_iter().for_each(&mut round);
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }

@@ -187,8 +187,8 @@ impl<I: Io + 'static> Calls<I> {
                     return Some(Event::Wrong(failure));
                 }
                 let status = self.status(s);
-                let (front, behind) = self.http.take_headers(s);
-                if let Err(failure) = self.calls[s].reply.end(status, front, behind) {
+                self.http.swap_headers(s, self.calls[s].reply.headers());
+                if let Err(failure) = self.calls[s].reply.end(status) {
                     return Some(Event::Wrong(failure));
                 }
                 self.whole(s, keeps_open)

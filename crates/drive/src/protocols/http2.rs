@@ -1,8 +1,8 @@
 //! HTTP/2 behind the seam of protocols: each stream is a connection to the loop.
 //!
-//! A typed request becomes the library's (`h2`), and its answer is looked at as it comes from there; so due times,
-//! time-outs, checks, cookies and bounds are the same ones, whatever the version. The library reads and writes buffers
-//! ([`pipe`]); no runtime is involved: it is polled when bytes have come and when something is to be sent.
+//! A typed request becomes a list of headers, and its answer is looked at as it comes; so due times, time-outs, checks,
+//! cookies and bounds are the same ones, whatever the version. Frames and lists of headers are those of
+//! [`tidemark_wire::http2`], which reads what came and writes what is to be sent.
 //!
 //! What is said about one stream ends that one: a reset, a time-out (which cancels it). What is said about the
 //! connection ends all of them, each with its own failure. After a GOAWAY, or when nothing at all came for the whole
@@ -10,45 +10,36 @@
 //! the connection in order goes over another one.
 
 mod answer;
-mod bell;
 pub(in crate::protocols) mod blocking;
 mod failure;
 mod greet;
 mod link;
-mod pipe;
-mod pseudo;
 pub(in crate::protocols) mod request;
 mod stream;
 mod transport;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Limits, RequestKind};
+use tidemark_wire::http2::connection::{OUTPUT_BYTES, Request, StreamError};
+use tidemark_wire::http2::hpack::Fields;
 
 use crate::error::DriveError;
-use crate::io::stream_failure;
+use crate::io::stream_failure::{self, broken};
 use crate::io::{self as back_end, Io};
 use crate::protocols::transport::{Client, Event, Sent, Setup, Transport};
 use crate::session::failure::Failure;
-use bell::{Rung, bells};
 use greet::greet;
-use link::{CONNECTION_WINDOW_BYTES, Link, LinkState, Pinged};
-use pipe::{OUTPUT_BYTES, Pipe};
+use link::{Link, LinkState, Pinged};
 use request::{Frame, Message, Prepared};
-use stream::{Came, Exchange, Piece, Stream, Unanswered};
+use stream::{Exchange, Piece, Stream, Unanswered};
 
-/// Unread bytes of a connection that are never too many.
-const UNREAD_BYTES: usize = 1 << 20;
-/// The same that are always too many: more than its flow control lets a server send.
-const UNREAD_BYTES_EACH: usize = CONNECTION_WINDOW_BYTES as usize + UNREAD_BYTES;
-/// The same of all connections of a thread.
-const UNREAD_BYTES_ALL: usize = 64 << 20;
+/// Bytes that wait to be sent over a connection whose server does not read; then it is given up.
+const UNSENT_BYTES: usize = 16 << 20;
 /// A wait tells of what came over so many connections at least.
 const LINKS_PER_WAIT: usize = 512;
 
@@ -97,8 +88,8 @@ pub(in crate::protocols) struct Streams<I> {
     inner: I,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
-    /// What the requests of programs are put into; in words why none can be sent.
-    frame: Result<Frame, String>,
+    /// What the requests of programs are put into.
+    frame: Frame,
     scratch: Vec<u8>,
     /// Most bytes of an answer's body.
     body_bytes: usize,
@@ -107,10 +98,6 @@ pub(in crate::protocols) struct Streams<I> {
     each: usize,
     links: Vec<Link>,
     streams: Vec<Stream>,
-    link_bells: Vec<Waker>,
-    stream_bells: Vec<Waker>,
-    rung_links: Rung,
-    rung_streams: Rung,
     /// Streams to be looked at.
     woken: VecDeque<u32>,
     /// Links with something to be sent.
@@ -143,11 +130,16 @@ impl<I: Io> Streams<I> {
         Streams { body_bytes: usize::MAX, ..Streams::new(inner, setup) }
     }
 
-    /// Takes a request whose answer is offered in parts; it may stay open for what is said later.
-    pub fn ask(&mut self, s: usize, message: Message, stays_open: bool) {
+    /// Where a stream's next request is written.
+    pub fn message(&mut self, s: usize) -> &mut Message {
+        &mut self.streams[s].message
+    }
+
+    /// Takes the request that was written there, whose answer is offered in parts; it may stay open for what is said later.
+    pub fn ask(&mut self, s: usize, stays_open: bool) {
         let stream = &mut self.streams[s];
         (stream.stays_open, stream.in_parts, stream.reset) = (stays_open, true, None);
-        stream.ask(message, true, 0);
+        stream.ask(true, 0);
     }
 
     /// Takes what is said next on a stream that is open, and whether something is waited for then.
@@ -155,9 +147,18 @@ impl<I: Io> Streams<I> {
         self.streams[s].piece = Some(Piece { data, ends, awaits });
     }
 
-    /// What was offered has been read.
+    /// What was offered has been read: the server may send more.
     pub fn take_part(&mut self, s: usize) {
-        self.streams[s].reply.begin_part();
+        let stream = &mut self.streams[s];
+        stream.reply.begin_part();
+        let (Some(l), Some(exchange)) = (stream.link, &stream.exchange) else { return };
+        let link = &mut self.links[l as usize];
+        if let Some(client) = &mut link.client {
+            client.release(exchange.number, &mut link.output);
+        }
+        if !link.output.is_empty() {
+            self.dirty.push(l);
+        }
     }
 
     /// Nothing is waited for until something is said next.
@@ -185,9 +186,9 @@ impl<I: Io> Streams<I> {
         self.streams[s].reset
     }
 
-    /// The headers in front of the body and behind it; they are gone then.
-    pub fn take_headers(&mut self, s: usize) -> (HeaderMap, HeaderMap) {
-        self.streams[s].reply.take_headers()
+    /// Swaps the headers in front of the body and behind it with these.
+    pub fn swap_headers(&mut self, s: usize, lists: (&mut Fields, &mut Fields)) {
+        self.streams[s].reply.swap_headers(lists);
     }
 }
 
@@ -201,7 +202,6 @@ impl<I: Io> Streams<I> {
             }),
             _ => Err("it is not an HTTP request".to_owned()),
         });
-        let (rung_links, rung_streams) = (Rung::default(), Rung::default());
         Streams {
             inner,
             requests: requests.collect(),
@@ -212,10 +212,6 @@ impl<I: Io> Streams<I> {
             each,
             links: (0..connections).map(|_| Link::default()).collect(),
             streams: (0..connections * each).map(|_| Stream::default()).collect(),
-            link_bells: bells(connections, &rung_links),
-            stream_bells: bells(connections * each, &rung_streams),
-            rung_links,
-            rung_streams,
             woken: VecDeque::new(),
             dirty: Vec::new(),
             unsent: Vec::new(),
@@ -274,57 +270,46 @@ impl<I: Io> Streams<I> {
     /// Begins the request that was written for a stream.
     fn begin(&mut self, s: usize, l: usize) {
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
-        let (Some(client), Some((request, body))) = (link.client.as_mut(), stream.request.take()) else {
-            return;
-        };
-        // A copy does not insist that the one before has left already.
-        let mut sender = client.sender.clone();
+        let Some(client) = link.client.as_mut().filter(|_| stream.is_written) else { return };
+        stream.is_written = false;
         let stays_open = std::mem::take(&mut stream.stays_open);
         let in_parts = std::mem::take(&mut stream.in_parts) || stays_open;
-        let is_whole = body.is_empty() && !stays_open;
-        let sent = sender.send_request(request, is_whole).and_then(|(head, mut upload)| {
-            // Flow control is the library's; what it cannot send yet it keeps.
-            if !body.is_empty() {
-                upload.send_data(body, !stays_open)?;
+        let message = &stream.message;
+        let body = message.body();
+        let ends = body.is_empty() && !stays_open;
+        let request = Request { owner: s as u32, ends, is_head: message.is_head(), holds: in_parts };
+        let Some(number) = client.request(message.block(), request, &mut link.output) else {
+            // the numbers of its streams are used up
+            self.notices.push_back((s as u32, Event::Unsent(failure::unsent()), false));
+            if link.state == LinkState::Open {
+                self.retire(l, &failure::unsent());
             }
-            Ok((head, stays_open.then_some(upload)))
-        });
-        match sent {
-            Ok((head, upload)) => {
-                stream.exchange = Some(Exchange::new(head, upload, in_parts, link.receptions));
-                stream.begun = None;
-                link.active += 1;
-                // Looked at once, so that it can ring.
-                self.woken.push_back(s as u32);
-            }
-            Err(error) => {
-                let event = match failure::was_not_taken(&error) {
-                    true => Event::Unsent(failure::untaken(&error)),
-                    false => Event::Failed(failure::told(error)),
-                };
-                self.notices.push_back((s as u32, event, false));
-            }
+            return;
+        };
+        if !body.is_empty() {
+            client.send(number, body, !stays_open, |sent| message.rest(sent), &mut link.output);
         }
+        stream.exchange = Some(Exchange::new(number, stays_open, in_parts, link.receptions));
+        stream.begun = None;
+        link.active += 1;
         self.dirty.push(l as u32);
     }
 
     /// Says what was written on a stream that is open.
     fn say(&mut self, s: usize, l: usize, piece: Piece) -> io::Result<Sent> {
-        let stream = &mut self.streams[s];
-        let Some(exchange) = &mut stream.exchange else { return Err(ErrorKind::NotConnected.into()) };
-        if let Some(upload) = exchange.upload.as_mut().filter(|_| piece.ends || !piece.data.is_empty()) {
-            upload.send_data(piece.data, piece.ends).map_err(failure::told)?;
-        }
-        if piece.ends {
-            exchange.upload = None;
-        }
-        exchange.is_awaited = piece.awaits;
+        let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
+        let Some((exchange, client)) = stream.exchange.as_mut().zip(link.client.as_mut()) else {
+            return Err(ErrorKind::NotConnected.into());
+        };
+        let Piece { data, ends, awaits } = piece;
+        client.send(exchange.number, &data, ends, |sent| data.slice(sent..), &mut link.output);
+        exchange.is_awaited = awaits;
         stream.begun = None;
         self.dirty.push(l as u32);
         if self.each == 1 {
             self.flush(l);
         }
-        if !piece.awaits {
+        if !awaits {
             return Ok(Sent::Whole);
         }
         // something may have come before
@@ -341,41 +326,39 @@ impl<I: Io> Streams<I> {
         }
     }
 
-    /// Looks at a stream that rang.
+    /// Looks at a stream for which something came.
     fn look(&mut self, s: usize) -> Option<Event> {
         let stream = &mut self.streams[s];
         let l = stream.link? as usize;
         let exchange = stream.exchange.as_mut().filter(|exchange| exchange.is_awaited)?;
-        let cx = &mut Context::from_waker(&self.stream_bells[s]);
         let link = &self.links[l];
-        let event = match exchange.poll(cx, &mut stream.reply, self.body_bytes) {
-            // Its connection is lost, and it will hear nothing more.
-            Poll::Pending if link.state == LinkState::Lost => Event::Failed(link.lost()),
-            Poll::Pending => {
-                if exchange.has_head() {
-                    stream.begun.get_or_insert_with(|| self.inner.taken_at().unwrap_or_else(Instant::now));
-                }
-                return None;
-            }
+        let is_lost = link.state == LinkState::Lost;
+        let event = match exchange.ended.take() {
+            Some(Ok(())) => Event::Answered { keeps_open: link.state == LinkState::Open },
             // The stream goes on until it is closed, which cancels it.
-            Poll::Ready(Err(Unanswered::Violation(violation))) => {
+            Some(Err(Unanswered::Violation(violation))) => {
                 return Some(Event::Wrong(Failure::Protocol(violation)));
             }
-            Poll::Ready(Err(Unanswered::Error(error))) if failure::was_not_taken(&error) => {
-                match exchange.is_taken() {
-                    // It was taken, whatever the server says now: sent again, it would be done twice.
-                    true => Event::Failed(failure::left_within(&error)),
-                    false => Event::Unsent(failure::untaken(&error)),
+            Some(Err(Unanswered::Error(error))) if failure::was_not_taken(error) => match exchange.is_taken {
+                // It was taken, whatever the server says now: sent again, it would be done twice.
+                true => Event::Failed(failure::left_within(error)),
+                false => Event::Unsent(failure::untaken(error)),
+            },
+            Some(Err(Unanswered::Error(error))) => {
+                if let StreamError::Reset(reason) = error {
+                    stream.reset = Some(reason.0);
                 }
-            }
-            Poll::Ready(Err(Unanswered::Error(error))) if error.is_reset() && error.is_remote() => {
-                stream.reset = error.reason().map(u32::from);
                 Event::Failed(failure::told(error))
             }
-            Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
-            Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(failure::told(error)),
-            Poll::Ready(Ok(Came::Part)) => return Some(Event::Offered),
-            Poll::Ready(Ok(Came::Whole)) => Event::Answered { keeps_open: link.state == LinkState::Open },
+            None if exchange.in_parts && std::mem::take(&mut exchange.has_news) => {
+                if is_lost {
+                    self.woken.push_back(s as u32);
+                }
+                return Some(Event::Offered);
+            }
+            // It will hear nothing more.
+            None if is_lost => Event::Failed(link.lost()),
+            None => return None,
         };
         stream.exchange = None;
         self.over(l);
@@ -386,29 +369,14 @@ impl<I: Io> Streams<I> {
     fn on_inner(&mut self, l: usize, event: back_end::Event) {
         match event {
             back_end::Event::Opened => {
-                let cx = &mut Context::from_waker(&self.link_bells[l]);
-                if let Err(error) = self.links[l].begin(self.each, cx) {
-                    return self.lose(l, failure::told(error));
-                }
+                self.links[l].begin();
                 self.open += 1;
                 let attached = self.links[l].attached.iter().enumerate();
                 self.notices.extend(attached.map(|(index, s)| (*s, Event::Opened, index == 0)));
                 self.dirty.push(l as u32);
             }
-            back_end::Event::Received { .. } => {
-                let link = &mut self.links[l];
-                link.receptions += 1;
-                if !link.watch.look(self.inner.received()) {
-                    let words = "the answer has a pseudo-header that only requests have";
-                    return self.lose(l, stream_failure::violation(words));
-                }
-                link.pipe.0.borrow_mut().feed(self.inner.received());
-                self.poll(l);
-                self.bound_unread(l);
-            }
+            back_end::Event::Received { .. } => self.receive(l),
             back_end::Event::Ended => {
-                self.links[l].pipe.0.borrow_mut().end();
-                self.poll(l);
                 if self.links[l].client.is_some() {
                     self.lose(l, ended());
                 }
@@ -419,37 +387,31 @@ impl<I: Io> Streams<I> {
         }
     }
 
-    /// Gives up a connection whose server sends on and reads nothing, so that the library cannot answer and reads no more.
-    fn bound_unread(&mut self, l: usize) {
-        let unread = |link: &Link| link.pipe.0.borrow().unread();
-        let own = unread(&self.links[l]);
-        if own <= UNREAD_BYTES || self.links[l].client.is_none() {
-            return;
-        }
-        let all: usize = self.links.iter().map(unread).sum();
-        if own > UNREAD_BYTES_EACH || all > UNREAD_BYTES_ALL {
-            let words = "the server sends on and on, and does not read what it is sent";
-            self.lose(l, stream_failure::violation(words));
-        }
-    }
-
-    /// Lets the library work on a connection.
-    fn poll(&mut self, l: usize) {
+    /// Takes what came over a connection.
+    fn receive(&mut self, l: usize) {
         let link = &mut self.links[l];
-        let cx = &mut Context::from_waker(&self.link_bells[l]);
-        match link.poll(cx) {
-            Some(Ok(())) => self.lose(l, ended()),
-            Some(Err(error)) if error.is_io() => {
-                self.lose(l, error.into_io().unwrap_or_else(ended));
+        link.receptions += 1;
+        let Some(client) = &mut link.client else { return };
+        let came = (self.inner.taken_at().unwrap_or_else(Instant::now), link.receptions);
+        let mut input = self.inner.received();
+        loop {
+            match client.next(&mut input, &mut link.output) {
+                Ok(None) => break,
+                Ok(Some(event)) => {
+                    let s = event.owner();
+                    if self.streams[s as usize].take(event, client.fields(), came, self.body_bytes) {
+                        self.woken.push_back(s);
+                    }
+                }
+                Err(violation) => return self.lose(l, failure::wrong(violation)),
             }
-            Some(Err(error)) => self.lose(l, failure::told(error)),
-            None if link.state == LinkState::Open && link.is_going_away(cx) => {
-                self.retire(l, &failure::unsent());
-            }
-            None => {}
         }
-        if !self.links[l].pipe.0.borrow().output.is_empty() {
+        let is_going_away = link.state == LinkState::Open && client.is_going_away();
+        if !link.output.is_empty() {
             self.dirty.push(l as u32);
+        }
+        if is_going_away {
+            self.retire(l, &failure::unsent());
         }
     }
 
@@ -490,10 +452,8 @@ impl<I: Io> Streams<I> {
             self.notices.push_back((*s, event, false));
         }
         link.loss = Some(why);
-        let last_words = std::mem::take(&mut link.pipe.0.borrow_mut().output);
         link.client = None;
-        // what it still had to say is of no use
-        link.pipe = Pipe::default();
+        let last_words = std::mem::take(&mut link.output);
         if was != LinkState::Connecting && !last_words.is_empty() && !self.inner.is_sending(l) {
             self.inner.output(l).extend_from_slice(&last_words);
             // Whether anybody still hears them does not matter.
@@ -533,8 +493,7 @@ impl<I: Io> Streams<I> {
             return;
         }
         for l in 0..self.links.len() {
-            let cx = &mut Context::from_waker(&self.link_bells[l]);
-            match self.links[l].ping(cx) {
+            match self.links[l].ping() {
                 Pinged::No => {}
                 Pinged::Sent => self.flush(l),
                 Pinged::InVain => {
@@ -552,8 +511,10 @@ impl<I: Io> Streams<I> {
     /// Sends what a connection has to say, as far as its socket takes it.
     fn flush(&mut self, l: usize) {
         loop {
-            self.poll_writing(l);
-            if self.links[l].client.is_none() || self.links[l].pipe.0.borrow().output.is_empty() {
+            let link = &mut self.links[l];
+            let Some(client) = &mut link.client else { return };
+            client.pump(&mut link.output);
+            if link.output.is_empty() {
                 return;
             }
             if self.inner.is_sending(l) {
@@ -561,12 +522,16 @@ impl<I: Io> Streams<I> {
                     return self.lose(l, error);
                 }
                 if self.inner.is_sending(l) {
+                    if link.output.len() > UNSENT_BYTES {
+                        return self.lose(l, broken("the server does not read what it is sent"));
+                    }
                     self.unsent.push(l as u32);
                     return;
                 }
             }
             let output = self.inner.output(l);
-            std::mem::swap(output, &mut self.links[l].pipe.0.borrow_mut().output);
+            std::mem::swap(output, &mut link.output);
+            client.taken();
             let was_full = output.len() >= OUTPUT_BYTES;
             if let Err(error) = self.inner.send(l) {
                 return self.lose(l, error);
@@ -577,18 +542,8 @@ impl<I: Io> Streams<I> {
         }
     }
 
-    fn poll_writing(&mut self, l: usize) {
-        let cx = &mut Context::from_waker(&self.link_bells[l]);
-        match self.links[l].poll(cx) {
-            Some(Ok(())) => self.lose(l, ended()),
-            Some(Err(error)) => self.lose(l, failure::told(error)),
-            None => {}
-        }
-    }
-
     /// Sends what all connections have to say.
     fn flush_all(&mut self) {
-        bell::take(&self.rung_links, &mut self.dirty);
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
         dirty.dedup();

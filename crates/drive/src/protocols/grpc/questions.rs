@@ -4,17 +4,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, TE};
-use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Method as Verb};
 use tidemark_record::GrpcCode;
 use tidemark_wire::encoding::{Scratch, decode};
 use tidemark_wire::grpc::{Messages, status_text, write_message};
 use tidemark_wire::protobuf::{Message, each_of};
 
 use crate::protocols::http2::blocking::Caller;
-use crate::protocols::http2::request::{begin, path_and_query};
+use crate::protocols::http2::request::{self, Opening, coded_name};
 use crate::session::answer::Answer;
 
 /// Most bytes of an answer.
@@ -37,7 +33,7 @@ pub fn check_health(
     service: &str,
 ) -> io::Result<Result<(), String>> {
     const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
-    let mut caller = Caller::begin(stream, HEALTH_WITHIN)?;
+    let mut caller = Caller::begin(stream, HEALTH_WITHIN);
     let answered = call(&mut caller, (authority, false), HEALTH, &text_field(1, service))?;
     Ok(match answered {
         // the only field of the answer
@@ -68,15 +64,14 @@ pub(super) fn call<S: Read + Write>(
     path: &str,
     message: &[u8],
 ) -> io::Result<Answered> {
-    let mut body = Vec::new();
-    write_message(message, &mut body);
-    let authority = Authority::try_from(authority).map_err(|error| told(error.to_string()))?;
-    let scheme = if is_secured { Scheme::HTTPS } else { Scheme::HTTP };
-    let path = path_and_query(path.as_bytes()).map_err(told)?;
-    let mut request = begin(Verb::POST, &scheme, &authority, path).map_err(told)?;
-    request.headers_mut().append(TE, HeaderValue::from_static("trailers"));
-    request.headers_mut().append(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    let answer = caller.ask((request, Bytes::from(body)))?;
+    let opening = Opening::new("POST", is_secured, authority).map_err(told)?;
+    let mut request = request::Message::default();
+    request.begin(&opening, path.as_bytes()).map_err(told)?;
+    for (name, value) in [("te", "trailers"), ("content-type", "application/grpc")] {
+        coded_name(name).and_then(|name| request.header(&name, value.as_bytes())).map_err(told)?;
+    }
+    write_message(message, request.own_body());
+    let answer = caller.ask(&request)?;
     let header = |name: &str| answer.trailer(name).or_else(|| answer.header(name));
     let Some(number) = header("grpc-status") else {
         let status = answer.status();

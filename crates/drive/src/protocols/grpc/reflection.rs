@@ -31,7 +31,7 @@ const FAILED: u64 = 7;
 /// # Errors
 /// In words why it tells nothing.
 pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io::Result<(Types, usize)> {
-    let mut server = Server { caller: Caller::begin(stream, TOLD_WITHIN)?, origin, service: SERVICES[0] };
+    let mut server = Server { caller: Caller::begin(stream, TOLD_WITHIN), origin, service: SERVICES[0] };
     let listed = match server.ask(LIST_SERVICES, "*")? {
         Err((GrpcCode::Unimplemented, _)) => {
             server.service = SERVICES[1];

@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use http::HeaderMap;
-use http::header::CONTENT_TYPE;
 use tidemark_record::GrpcCode;
 use tidemark_scenario::protobuf::Method;
 use tidemark_wire::encoding::{Scratch, decode, forget};
 use tidemark_wire::grpc::{GrpcError, Messages, code_of_http, code_of_reset, status_text};
+use tidemark_wire::http2::hpack::Fields;
 
 use crate::clock::nanoseconds;
 use crate::session::answer::Answer;
@@ -18,6 +17,7 @@ const RETAINED_BYTES: usize = 1 << 20;
 /// Most bytes of a status's words that are kept.
 const WORDS_BYTES: usize = 4 << 10;
 
+const CONTENT_TYPE: &str = "content-type";
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
 const ENCODING: &str = "grpc-encoding";
@@ -47,8 +47,8 @@ pub(super) struct Reply {
     /// Whether the status is known.
     has_status: bool,
     words: Vec<u8>,
-    front: HeaderMap,
-    behind: HeaderMap,
+    front: Fields,
+    behind: Fields,
 }
 
 fn violation(words: impl Into<Box<str>>) -> Failure {
@@ -79,8 +79,8 @@ impl Reply {
             code: GrpcCode::Unknown,
             has_status: false,
             words: Vec::new(),
-            front: HeaderMap::new(),
-            behind: HeaderMap::new(),
+            front: Fields::default(),
+            behind: Fields::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Reply {
             return Ok(());
         }
         if self.encoding.is_none() {
-            if answer.status() != 200 || !is_grpc(answer.header(CONTENT_TYPE.as_str())) {
+            if answer.status() != 200 || !is_grpc(answer.header(CONTENT_TYPE)) {
                 // a page of somebody between; what counts is its status
                 return Ok(());
             }
@@ -180,26 +180,28 @@ impl Reply {
         Ok(())
     }
 
-    /// The answer is whole, with this status of HTTP and what stood in front of it and behind it.
-    pub fn end(&mut self, http_status: u16, front: HeaderMap, behind: HeaderMap) -> Result<(), Failure> {
-        (self.front, self.behind) = (front, behind);
-        let code = |headers: &HeaderMap| headers.get(STATUS).map(|value| value.as_bytes().to_vec());
-        if code(&self.behind).is_none() && code(&self.front).is_some() {
+    /// The headers in front of the body and behind it, which are put here before the [end](Reply::end).
+    pub fn headers(&mut self) -> (&mut Fields, &mut Fields) {
+        (&mut self.front, &mut self.behind)
+    }
+
+    /// The answer is whole, with this status of HTTP.
+    pub fn end(&mut self, http_status: u16) -> Result<(), Failure> {
+        if self.behind.get(STATUS).is_none() && self.front.get(STATUS).is_some() {
             // an answer of trailers alone: what stands in front is what stands behind of others
             std::mem::swap(&mut self.front, &mut self.behind);
         }
-        let told = code(&self.behind);
         self.has_status = true;
         self.words.clear();
-        match told {
+        match self.behind.get(STATUS) {
             Some(number) => {
-                let number = std::str::from_utf8(&number).ok().and_then(|number| number.parse().ok());
+                let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
                 self.code = number.map_or(GrpcCode::Unknown, GrpcCode::from_number);
-                let words = self.behind.get(MESSAGE).map(|words| words.as_bytes()).unwrap_or_default();
+                let words = self.behind.get(MESSAGE).unwrap_or_default();
                 status_text(&words[..words.len().min(WORDS_BYTES)], &mut self.words);
             }
             None => {
-                let kind = self.front.get(CONTENT_TYPE).map(|value| value.as_bytes());
+                let kind = self.front.get(CONTENT_TYPE);
                 let words = match (http_status, is_grpc(kind)) {
                     (200, true) => "the server ended the answer without a status".to_owned(),
                     (200, false) => {
@@ -285,20 +287,19 @@ impl Answer for Reply {
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
-        self.behind.get(name).or_else(|| self.front.get(name)).map(|value| value.as_bytes())
+        self.behind.get(name).or_else(|| self.front.get(name))
     }
 
     fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
-        let all = self.front.iter().chain(&self.behind);
-        all.for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+        self.front.iter().chain(self.behind.iter()).for_each(|(name, value)| tell(name, value));
     }
 
     fn trailer(&self, name: &str) -> Option<&[u8]> {
-        self.behind.get(name).map(|value| value.as_bytes())
+        self.behind.get(name)
     }
 
     fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
-        self.behind.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+        self.behind.iter().for_each(|(name, value)| tell(name, value));
     }
 
     fn body(&self) -> &[u8] {

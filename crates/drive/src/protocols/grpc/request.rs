@@ -1,17 +1,14 @@
-//! Calls made ready: headers and constant messages in the library's form.
+//! Calls made ready: headers and constant messages as they are sent.
 
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, TE, USER_AGENT};
-use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Method as Verb, Request};
 use tidemark_scenario::plan::{GrpcCall, GrpcStep};
 use tidemark_scenario::protobuf::{Method, MethodName, Stencil, Types};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::grpc::{self, begin_message, end_message};
 
-use crate::protocols::http2::request::{begin, header_value, path_and_query, unsendable};
+use crate::protocols::http2::request::{Message, Opening, coded_name};
 use crate::protocols::transport::{Origin, Setup};
 use crate::session::failure::Failure;
 use crate::session::program::ProgramRequest;
@@ -42,9 +39,9 @@ pub(super) enum Prepared {
 /// How a call begins.
 #[derive(Debug)]
 pub(super) struct Head {
-    request: Request<()>,
-    /// Metadata that varies.
-    varying: Vec<(HeaderName, Template)>,
+    request: Message,
+    /// Metadata that varies; its names are coded.
+    varying: Vec<(Vec<u8>, Template)>,
     pub method: Method,
     pub compresses: bool,
 }
@@ -87,7 +84,8 @@ pub(super) fn made(
     types: Option<&Types>,
     asked: &ProgramRequest,
     origin: Origin<'_>,
-) -> Result<(Request<()>, Method, Bytes), String> {
+    message: &mut Message,
+) -> Result<Method, String> {
     let name = asked.path.trim_start_matches('/');
     let method = MethodName::read(name).ok_or_else(|| format!("{name} is no method"))?;
     let literal =
@@ -95,9 +93,9 @@ pub(super) fn made(
     let metadata = asked.headers.iter().map(literal).collect();
     let call = GrpcCall { method, metadata, deadline: Some(asked.timeout), compresses: false };
     let head = Head::new(types, &call, origin)?;
-    let mut bytes = Vec::new();
-    write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, &mut bytes)?;
-    Ok((head.request, head.method, bytes.into()))
+    message.repeat(&head.request);
+    write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, message.own_body())?;
+    Ok(head.method)
 }
 
 /// Appends a message with its length, made of JSON.
@@ -170,77 +168,84 @@ impl Prepared {
 impl Head {
     fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<Head, String> {
         let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
-        let authority = Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?;
-        let scheme = if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP };
-        let path = path_and_query(call.method.path().as_bytes())?;
-        let mut request = begin(Verb::POST, &scheme, &authority, path)?;
-        let headers = request.headers_mut();
+        let mut request = Message::default();
+        let opening = Opening::new("POST", origin.is_secured, origin.authority)?;
+        request.begin(&opening, call.method.path().as_bytes())?;
+        let mut append = |name: &str, value: &[u8]| request.header(&coded_name(name)?, value);
         // as the specification orders them
         if let Some(deadline) = call.deadline {
-            headers.append("grpc-timeout", header_value(grpc::timeout(deadline).as_bytes())?);
+            append("grpc-timeout", grpc::timeout(deadline).as_bytes())?;
         }
-        headers.append(TE, HeaderValue::from_static("trailers"));
-        headers.append(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        append("te", b"trailers")?;
+        append("content-type", b"application/grpc")?;
         if call.compresses {
-            headers.append("grpc-encoding", HeaderValue::from_static("gzip"));
+            append("grpc-encoding", b"gzip")?;
         }
-        headers.append("grpc-accept-encoding", HeaderValue::from_static("gzip,deflate,identity"));
-        headers.append(USER_AGENT, HeaderValue::from_static("tidemark"));
+        append("grpc-accept-encoding", b"gzip,deflate,identity")?;
+        append("user-agent", b"tidemark")?;
         let mut varying = Vec::new();
         for (name, value) in &call.metadata {
-            let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| unsendable("the name of its metadata"))?;
             match value.as_literal() {
-                Some(literal) => drop(headers.append(name, header_value(literal)?)),
-                None => varying.push((name, value.clone())),
+                Some(literal) => append(name, literal)?,
+                None => varying.push((coded_name(name)?, value.clone())),
             }
         }
         Ok(Head { request, varying, method, compresses: call.compresses })
     }
 
     /// A request without a body as a person reads it.
-    pub fn show(request: &Request<()>, out: &mut Vec<u8>) {
-        out.extend_from_slice(request.uri().path().trim_start_matches('/').as_bytes());
-        for (name, value) in request.headers() {
+    pub fn show(request: &Message, out: &mut Vec<u8>) {
+        out.extend_from_slice(request.path().strip_prefix(b"/").unwrap_or(request.path()));
+        for (name, value) in request.fields().iter().filter(|(name, _)| !name.starts_with(b":")) {
             out.push(b'\n');
-            let parts = [name.as_str().as_bytes(), b": ", value.as_bytes()];
+            let parts = [name, b": ", value];
             parts.iter().for_each(|part| out.extend_from_slice(part));
         }
         out.extend_from_slice(b"\n\n");
     }
 
     /// The request, with what varies in it. `scratch` is room.
-    pub fn make(&self, cx: &mut Context<'_>, scratch: &mut Vec<u8>) -> Result<Request<()>, Failure> {
-        let mut request = self.request.clone();
+    pub fn make(
+        &self,
+        cx: &mut Context<'_>,
+        scratch: &mut Vec<u8>,
+        message: &mut Message,
+    ) -> Result<(), Failure> {
+        message.repeat(&self.request);
         for (name, value) in &self.varying {
             scratch.clear();
             value.render(cx, scratch)?;
-            let value = header_value(scratch).map_err(Failure::Unsendable)?;
-            request.headers_mut().append(name.clone(), value);
+            message.header(name, scratch).map_err(Failure::Unsendable)?;
         }
-        Ok(request)
+        Ok(())
     }
 }
 
 impl Messages {
-    /// The bytes of the messages.
-    pub fn make(&self, head: &Head, cx: &mut Context<'_>, room: &mut Room) -> Result<Bytes, Failure> {
+    /// Makes the bytes of the messages a request's body.
+    pub fn make(
+        &self,
+        head: &Head,
+        cx: &mut Context<'_>,
+        room: &mut Room,
+        message: &mut Message,
+    ) -> Result<(), Failure> {
         if let Some(bytes) = &self.fixed {
-            return Ok(bytes.clone());
+            message.share(bytes);
+            return Ok(());
         }
-        let mut bytes = Vec::new();
+        let bytes = message.own_body();
         for (template, stencil) in self.json.iter().zip(&self.stencils) {
             room.text.clear();
             room.holes.clear();
             template.render_telling(cx, &mut room.text, |hole| room.holes.push(hole))?;
             let stencil = stencil.as_ref().filter(|_| !head.compresses);
-            if stencil.is_some_and(|stencil| write_fields(stencil, room, &mut bytes)) {
+            if stencil.is_some_and(|stencil| write_fields(stencil, room, bytes)) {
                 continue;
             }
-            write_message(&head.method, &room.text, head.compresses, &mut bytes)
-                .map_err(Failure::Unsendable)?;
+            write_message(&head.method, &room.text, head.compresses, bytes).map_err(Failure::Unsendable)?;
         }
-        Ok(bytes.into())
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use tidemark_scenario::{Context, Template};
 use super::request::{self, Head, Prepared};
 use super::{Awaiting, Calls};
 use crate::io::Io;
+use crate::protocols::http2::request::Message;
 use crate::protocols::transport::{
     Conversations, Copies, Counts, Event, Origin, Readings, Refusal, Sent, Transport,
 };
@@ -19,12 +20,7 @@ use crate::session::jar::Jar;
 use crate::session::program::Outgoing;
 
 /// Appends messages for a person.
-fn show(
-    written: &mut Option<Vec<u8>>,
-    head: Option<&http::Request<()>>,
-    messages: &[Template],
-    cx: &mut Context<'_>,
-) {
+fn show(written: &mut Option<Vec<u8>>, head: Option<&Message>, messages: &[Template], cx: &mut Context<'_>) {
     let Some(written) = written else { return };
     written.clear();
     if let Some(head) = head {
@@ -99,19 +95,21 @@ impl<I: Io + 'static> Transport for Calls<I> {
         let is_over = call.reply.has_status();
         call.next = match prepared {
             Prepared::Call { head, messages, needs_body } => {
-                let begun = head.make(cx, &mut self.room.text)?;
-                let bytes = messages.make(head, cx, &mut self.room)?;
-                show(&mut self.written, Some(&begun), &messages.json, cx);
+                let message = self.http.message(s);
+                head.make(cx, &mut self.room.text, message)?;
+                messages.make(head, cx, &mut self.room, message)?;
+                show(&mut self.written, Some(message), &messages.json, cx);
                 call.reply.begin(&head.method, *needs_body, true);
-                self.http.ask(s, (begun, bytes), false);
+                self.http.ask(s, false);
                 Awaiting::Whole
             }
             Prepared::Open(head) => {
-                let begun = head.make(cx, &mut self.room.text)?;
-                show(&mut self.written, Some(&begun), &[], cx);
+                let message = self.http.message(s);
+                head.make(cx, &mut self.room.text, message)?;
+                show(&mut self.written, Some(message), &[], cx);
                 call.reply.begin(&head.method, true, false);
                 (call.opened_by, call.is_told) = (Some(request), false);
-                self.http.ask(s, (begun, Bytes::new()), true);
+                self.http.ask(s, true);
                 Awaiting::Begun
             }
             Prepared::Send { .. } if is_over => {
@@ -162,12 +160,12 @@ impl<I: Io + 'static> Transport for Calls<I> {
         };
         let origin =
             Origin { authority: &self.authority, base_path: "", is_secured: self.is_secured, proxy: None };
-        let (begun, method, bytes) =
-            request::made(self.types.as_ref(), asked, origin).map_err(Failure::Unsendable)?;
+        let method = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
+            .map_err(Failure::Unsendable)?;
         let call = &mut self.calls[s];
         call.reply.begin(&method, !asked.status_only, true);
         call.next = Awaiting::Whole;
-        self.http.ask(s, (begun, bytes), false);
+        self.http.ask(s, false);
         Ok(())
     }
 

@@ -1,8 +1,7 @@
-//! An answer: its head in the library's form, and its body as far as it is wanted.
+//! An answer: its headers as they came, and its body as far as it is wanted.
 
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, SET_COOKIE};
-use http::{HeaderMap, Method, Response, StatusCode};
 use tidemark_wire::http1::{HttpError, cookie};
+use tidemark_wire::http2::hpack::Fields;
 
 use crate::protocols::http::HEADERS;
 use crate::session::answer::Answer;
@@ -17,11 +16,11 @@ const RETAINED_BYTES: usize = 1 << 20;
 /// A stream's answer, and the buffer for its body, which is used again.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    status: StatusCode,
-    headers: HeaderMap,
+    status: u16,
+    headers: Fields,
     body: Vec<u8>,
     /// The headers behind the body, where that is kept.
-    trailers: HeaderMap,
+    trailers: Fields,
     /// The body, where it is kept.
     content: Content,
     /// Bytes of the body, also where it is not kept.
@@ -37,14 +36,14 @@ pub(super) struct Reply {
 impl Reply {
     /// Another request is about to be sent.
     /// A body that nobody needs is kept up to `shown_bytes`.
-    pub fn begin(&mut self, method: &Method, needs_body: bool, shown_bytes: usize) {
+    pub fn begin(&mut self, is_head: bool, needs_body: bool, shown_bytes: usize) {
         self.headers.clear();
         self.trailers.clear();
         self.content.forget();
         self.begin_part();
         self.is_kept = needs_body;
         self.shown_bytes = shown_bytes.max(SEEN_BYTES);
-        self.is_head = method == Method::HEAD;
+        self.is_head = is_head;
     }
 
     /// What came of the body so far has been looked at: what comes now is counted and kept anew.
@@ -59,38 +58,47 @@ impl Reply {
         self.is_kept
     }
 
-    /// The headers behind the body came.
-    pub fn take_trailers(&mut self, trailers: HeaderMap) -> Result<(), Violation> {
+    /// The headers behind the body came, and leave room in their place.
+    pub fn take_trailers(&mut self, trailers: &mut Fields) -> Result<(), Violation> {
         if trailers.len() > HEADERS {
             return Err(HttpError::TooManyHeaders { limit: HEADERS }.into());
         }
-        self.trailers = trailers;
+        std::mem::swap(&mut self.trailers, trailers);
         Ok(())
     }
 
-    /// The headers in front of the body and behind it; they are gone then.
-    pub fn take_headers(&mut self) -> (HeaderMap, HeaderMap) {
-        (std::mem::take(&mut self.headers), std::mem::take(&mut self.trailers))
+    /// Swaps the headers in front of the body and behind it with these.
+    pub fn swap_headers(&mut self, (front, behind): (&mut Fields, &mut Fields)) {
+        std::mem::swap(&mut self.headers, front);
+        std::mem::swap(&mut self.trailers, behind);
     }
 
     /// Path and query of the request.
-    pub fn take_target(&mut self, target: &str) {
+    pub fn take_target(&mut self, target: &[u8]) {
         self.asked.clear();
-        self.asked.extend_from_slice(target.as_bytes());
+        self.asked.extend_from_slice(target);
     }
 
-    /// The head came. The body may have so many bytes.
-    pub fn take_head<T>(&mut self, answer: Response<T>, body_bytes: usize) -> Result<T, Violation> {
-        let (head, body) = answer.into_parts();
-        (self.status, self.headers) = (head.status, head.headers);
+    /// The head came; its headers leave room in their place. The body may have so many bytes.
+    pub fn take_head(
+        &mut self,
+        status: u16,
+        headers: &mut Fields,
+        body_bytes: usize,
+    ) -> Result<(), Violation> {
+        self.status = status;
+        std::mem::swap(&mut self.headers, headers);
         if self.headers.len() > HEADERS {
             return Err(HttpError::TooManyHeaders { limit: HEADERS }.into());
         }
-        let length = self.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = self
+            .headers
+            .get("content-length")
+            .and_then(|length| std::str::from_utf8(length).ok()?.parse().ok());
         if self.has_body() && length.is_some_and(|length: usize| length > body_bytes) {
             return Err(HttpError::BodyTooLarge { limit_bytes: body_bytes }.into());
         }
-        Ok(body)
+        Ok(())
     }
 
     /// A piece of the body came.
@@ -109,35 +117,33 @@ impl Reply {
 
     /// The body is whole: it is read where it is encoded, and may have so many bytes then.
     pub fn end(&mut self, body_bytes: usize) {
-        if self.is_kept && self.headers.contains_key(CONTENT_ENCODING) {
-            let encodings = self.headers.get_all(CONTENT_ENCODING).iter().map(|value| value.as_bytes());
-            self.content.take(encodings, &self.body, body_bytes);
+        if self.is_kept && self.headers.get("content-encoding").is_some() {
+            self.content.take(self.headers.get_all("content-encoding"), &self.body, body_bytes);
         }
     }
 
     /// Whether a body belongs to it, whatever its head says.
     fn has_body(&self) -> bool {
-        !self.is_head && self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED
+        !self.is_head && !matches!(self.status, 204 | 304)
     }
 }
 
 impl Answer for Reply {
     fn status(&self) -> u16 {
-        self.status.as_u16()
+        self.status
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
-        self.headers.get(name).map(|value| value.as_bytes())
+        self.headers.get(name)
     }
 
     fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
-        self.headers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+        self.headers.iter().for_each(|(name, value)| tell(name, value));
     }
 
     fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
-        let mut set =
-            self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
-        set.rfind(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).map(|cookie| cookie.value)
+        let set = self.headers.get_all("set-cookie").filter_map(cookie::parse);
+        set.filter(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).last().map(|cookie| cookie.value)
     }
 
     fn asked(&self) -> &[u8] {
@@ -145,15 +151,15 @@ impl Answer for Reply {
     }
 
     fn trailer(&self, name: &str) -> Option<&[u8]> {
-        self.trailers.get(name).map(|value| value.as_bytes())
+        self.trailers.get(name)
     }
 
     fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
-        self.trailers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+        self.trailers.iter().for_each(|(name, value)| tell(name, value));
     }
 
     fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
-        self.headers.get_all(SET_COOKIE).iter().for_each(|value| take(value.as_bytes()));
+        self.headers.get_all("set-cookie").for_each(take);
     }
 
     fn body(&self) -> &[u8] {
@@ -179,15 +185,24 @@ impl Answer for Reply {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_wire::http2::hpack::{Decoder, write_field};
+
     use super::*;
 
     const MOST: usize = 1_000;
 
-    fn reply(status: u16, method: &Method, needs_body: bool, pieces: &[&[u8]]) -> Reply {
+    fn fields(fields: &[(&str, &str)]) -> Fields {
+        let (mut block, mut list) = (Vec::new(), Fields::default());
+        fields.iter().for_each(|(name, value)| write_field(name.as_bytes(), value.as_bytes(), &mut block));
+        assert_eq!(Decoder::default().decode(&block, MOST, &mut list), Ok(true));
+        list
+    }
+
+    fn reply(status: u16, is_head: bool, needs_body: bool, pieces: &[&[u8]]) -> Reply {
         let mut reply = Reply::default();
-        reply.begin(method, needs_body, 0);
-        let head = Response::builder().status(status).header("X-Id", "7").header("set-cookie", "a=b");
-        reply.take_head(head.header("set-cookie", "c=d; Max-Age=0").body(()).unwrap(), MOST).unwrap();
+        reply.begin(is_head, needs_body, 0);
+        let mut head = fields(&[("x-id", "7"), ("set-cookie", "a=b"), ("set-cookie", "c=d; Max-Age=0")]);
+        reply.take_head(status, &mut head, MOST).unwrap();
         pieces.iter().for_each(|piece| reply.take_body(piece, MOST).unwrap());
         reply
     }
@@ -195,7 +210,7 @@ mod tests {
     #[test]
     fn an_answer_is_what_its_frames_say() {
         let pieces: [&[u8]; 3] = [b"hel", b"", b"lo"];
-        let whole = reply(200, &Method::GET, true, &pieces);
+        let whole = reply(200, false, true, &pieces);
         assert_eq!(
             (whole.status(), whole.body(), whole.header("x-id")),
             (200, &b"hello"[..], Some(&b"7"[..]))
@@ -204,9 +219,9 @@ mod tests {
         let mut set = Vec::new();
         whole.each_set_cookie(&mut |value| set.push(value.to_vec()));
         assert_eq!(set, [&b"a=b"[..], b"c=d; Max-Age=0"]);
-        assert_eq!(reply(404, &Method::GET, true, &[]).body(), b"");
-        for (status, method) in [(200, Method::HEAD), (204, Method::GET), (304, Method::GET)] {
-            assert_eq!(reply(status, &method, true, &pieces).body(), b"", "{status} {method}");
+        assert_eq!(reply(404, false, true, &[]).body(), b"");
+        for (status, is_head) in [(200, true), (204, false), (304, false)] {
+            assert_eq!(reply(status, is_head, true, &pieces).body(), b"", "{status} {is_head}");
         }
     }
 
@@ -215,9 +230,8 @@ mod tests {
         let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
         for (needs_body, encoding) in [(true, "deflate"), (false, "deflate"), (true, "rot13")] {
             let mut reply = Reply::default();
-            reply.begin(&Method::GET, needs_body, 0);
-            let head = Response::builder().header("content-encoding", encoding);
-            reply.take_head(head.body(()).unwrap(), MOST).unwrap();
+            reply.begin(false, needs_body, 0);
+            reply.take_head(200, &mut fields(&[("content-encoding", encoding)]), MOST).unwrap();
             reply.take_body(hello, MOST).unwrap();
             reply.end(MOST);
             assert_eq!(reply.is_decoded(), needs_body && encoding == "deflate", "{encoding}");
@@ -227,7 +241,7 @@ mod tests {
                 (false, _) => assert_eq!((reply.body(), reply.unreadable()), (&hello[..], None)),
                 _ => assert!(reply.unreadable().is_some_and(|words| words.contains("\"rot13\""))),
             }
-            reply.begin(&Method::GET, true, 0);
+            reply.begin(false, true, 0);
             assert_eq!((reply.body(), reply.unreadable()), (&b""[..], None), "nothing is left of it");
         }
     }
@@ -235,14 +249,20 @@ mod tests {
     #[test]
     fn a_body_is_bounded_and_kept_as_far_as_it_is_wanted() {
         let long = [b'x'; MOST];
-        assert_eq!(reply(200, &Method::GET, true, &[&long]).body().len(), MOST);
-        let mut seen = reply(200, &Method::GET, false, &[&long]);
+        assert_eq!(reply(200, false, true, &[&long]).body().len(), MOST);
+        let mut seen = reply(200, false, false, &[&long]);
         assert_eq!(seen.body().len(), SEEN_BYTES);
         let error = seen.take_body(b"x", MOST).unwrap_err();
         assert!(error.to_string().contains("that `limits: body` sets"), "{error}");
-        let told = Response::builder().header("content-length", "1001").body(()).unwrap();
-        assert!(Reply::default().take_head(told, MOST).unwrap_err().to_string().contains("limits: body"));
-        seen.begin(&Method::GET, true, 0);
+        let mut told = fields(&[("content-length", "1001")]);
+        assert!(
+            Reply::default()
+                .take_head(200, &mut told, MOST)
+                .unwrap_err()
+                .to_string()
+                .contains("limits: body")
+        );
+        seen.begin(false, true, 0);
         assert_eq!((seen.body(), seen.header("x-id")), (&b""[..], None), "nothing is left of the one before");
     }
 }

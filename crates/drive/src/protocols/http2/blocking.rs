@@ -1,21 +1,16 @@
 //! A few exchanges over a connection that blocks, before anything is measured: what a protocol on HTTP/2 asks its server.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use h2::RecvStream;
-use h2::client::{self, Connection, SendRequest};
-use http::Response;
+use tidemark_wire::http2::connection::{Connection, Event, Request};
 
 use super::answer::Reply;
 use super::failure;
-use super::pipe::Pipe;
 use super::request::Message;
 use crate::io::stream_failure::broken;
 use crate::session::answer::Answer;
+use crate::session::failure::Violation;
 
 /// Bytes of a reading.
 const READ_BYTES: usize = 16 << 10;
@@ -25,92 +20,92 @@ const BODY_BYTES: usize = 64 << 20;
 /// A connection on which one request follows another.
 pub(in crate::protocols) struct Caller<'s, S: Read + Write> {
     stream: &'s mut S,
-    pipe: Pipe,
-    sender: SendRequest<Bytes>,
-    connection: Connection<Pipe, Bytes>,
+    connection: Connection,
+    output: Vec<u8>,
     /// When all answers must be there.
     until: Instant,
 }
 
 impl<'s, S: Read + Write> Caller<'s, S> {
-    /// Says hello; the server's hello is heard with its first answer. All answers must come within this time.
-    ///
-    /// # Errors
-    /// If the library cannot begin.
-    pub fn begin(stream: &'s mut S, within: Duration) -> io::Result<Self> {
-        let until = Instant::now() + within;
-        let pipe = Pipe::default();
-        let cx = &mut Context::from_waker(Waker::noop());
-        // nothing in it has to wait: the pipe takes all at once
-        match pin!(client::Builder::new().enable_push(false).handshake::<_, Bytes>(pipe.clone())).poll(cx) {
-            Poll::Ready(Ok((sender, connection))) => Ok(Caller { stream, pipe, sender, connection, until }),
-            Poll::Ready(Err(error)) => Err(failure::told(error)),
-            Poll::Pending => Err(broken("HTTP/2 could not begin")),
-        }
+    /// Begins; the server's hello is heard with its first answer. All answers must come within this time.
+    pub fn begin(stream: &'s mut S, within: Duration) -> Self {
+        let mut output = Vec::new();
+        let connection = Connection::new(&mut output);
+        Caller { stream, connection, output, until: Instant::now() + within }
     }
 
     /// Sends a request and reads all of its answer.
     ///
     /// # Errors
     /// If there is none.
-    pub fn ask(&mut self, (request, body): Message) -> io::Result<impl Answer + use<S>> {
+    pub fn ask(&mut self, message: &Message) -> io::Result<impl Answer + use<S>> {
         let mut reply = Reply::default();
-        reply.begin(request.method(), true, 0);
-        let (mut head, mut upload) =
-            self.sender.send_request(request, body.is_empty()).map_err(failure::told)?;
+        reply.begin(message.is_head(), true, 0);
+        let body = message.body();
+        let request = Request { ends: body.is_empty(), is_head: message.is_head(), ..Request::default() };
+        let stream = self.connection.request(message.block(), request, &mut self.output);
+        let stream = stream.ok_or_else(failure::unsent)?;
         if !body.is_empty() {
-            upload.send_data(body, true).map_err(failure::told)?;
+            self.connection.send(stream, body, true, |sent| message.rest(sent), &mut self.output);
         }
-        let answer: Response<RecvStream> =
-            self.wait(|cx| Pin::new(&mut head).poll(cx))?.map_err(failure::told)?;
-        let wrong = |violation: crate::session::failure::Violation| {
-            io::Error::new(ErrorKind::InvalidData, violation.to_string())
-        };
-        let mut body = reply.take_head(answer, BODY_BYTES).map_err(wrong)?;
-        while let Some(piece) = self.wait(|cx| body.poll_data(cx))? {
-            let piece = piece.map_err(failure::told)?;
-            body.flow_control().release_capacity(piece.len()).map_err(failure::told)?;
-            reply.take_body(&piece, BODY_BYTES).map_err(wrong)?;
-        }
-        let trailers = self.wait(|cx| body.poll_trailers(cx))?.map_err(failure::told)?;
-        reply.take_trailers(trailers.unwrap_or_default()).map_err(wrong)?;
-        Ok(reply)
-    }
-
-    /// Most streams that the server takes at once, as far as it has said.
-    pub fn most_streams(&self) -> usize {
-        self.connection.max_concurrent_send_streams()
-    }
-
-    /// Reads and writes until something is there.
-    fn wait<R>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> io::Result<R> {
-        let cx = &mut Context::from_waker(Waker::noop());
         let mut room = [0; READ_BYTES];
         loop {
-            let over = Pin::new(&mut self.connection).poll(cx);
-            let output = std::mem::take(&mut self.pipe.0.borrow_mut().output);
-            if !output.is_empty() {
-                self.stream.write_all(&output)?;
-                self.stream.flush()?;
-            }
-            if let Poll::Ready(result) = poll(cx) {
-                return Ok(result);
-            }
-            match over {
-                Poll::Ready(Err(error)) => return Err(failure::told(error)),
-                Poll::Ready(Ok(())) => return Err(broken("the server closed the connection of HTTP/2")),
-                // what polling brought up leaves before anything is waited for
-                Poll::Pending if !output.is_empty() => continue,
-                Poll::Pending => {}
-            }
+            self.write()?;
             // what is no answer does not give more time
             if Instant::now() > self.until {
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
-            match self.stream.read(&mut room)? {
-                0 => self.pipe.0.borrow_mut().end(),
-                bytes => self.pipe.0.borrow_mut().feed(&room[..bytes]),
+            let bytes = self.stream.read(&mut room)?;
+            if bytes == 0 {
+                return Err(broken("the server closed the connection of HTTP/2"));
+            }
+            if self.read(&room[..bytes], &mut reply)? {
+                self.write()?;
+                return Ok(reply);
             }
         }
+    }
+
+    /// Most streams that the server takes at once, as far as it has said.
+    pub fn most_streams(&self) -> usize {
+        self.connection.most_streams()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        loop {
+            self.connection.pump(&mut self.output);
+            if self.output.is_empty() {
+                return Ok(());
+            }
+            self.stream.write_all(&self.output)?;
+            self.stream.flush()?;
+            self.output.clear();
+            self.connection.taken();
+        }
+    }
+
+    /// Takes what came; whether the answer is whole.
+    fn read(&mut self, mut input: &[u8], reply: &mut Reply) -> io::Result<bool> {
+        let wrong = |violation: Violation| io::Error::new(ErrorKind::InvalidData, violation.to_string());
+        let mut is_whole = false;
+        while let Some(event) = self.connection.next(&mut input, &mut self.output).map_err(failure::wrong)? {
+            match event {
+                Event::Interim { .. } => {}
+                Event::Head { status, ends, .. } => {
+                    is_whole = ends;
+                    reply.take_head(status, self.connection.fields(), BODY_BYTES).map_err(wrong)?;
+                }
+                Event::Data { bytes, ends, .. } => {
+                    is_whole = ends;
+                    reply.take_body(bytes, BODY_BYTES).map_err(wrong)?;
+                }
+                Event::Trailers { .. } => {
+                    is_whole = true;
+                    reply.take_trailers(self.connection.fields()).map_err(wrong)?;
+                }
+                Event::Failed { why, .. } => return Err(failure::told(why)),
+            }
+        }
+        Ok(is_whole)
     }
 }

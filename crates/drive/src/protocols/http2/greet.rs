@@ -2,19 +2,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What a client says first.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+use tidemark_wire::http2::frame::{self, Head, PAYLOAD_BYTES, PREFACE, flag, kind, setting};
+
 /// An empty SETTINGS frame.
-const SETTINGS: [u8; FRAME_HEAD] = [0, 0, 0, FRAME_SETTINGS, 0, 0, 0, 0, 0];
-/// Bytes in front of a frame's payload.
-const FRAME_HEAD: usize = 9;
-const FRAME_SETTINGS: u8 = 4;
-const FLAG_ACK: u8 = 1;
-/// Bytes of one setting.
-const SETTING: usize = 6;
-const MAX_CONCURRENT_STREAMS: u16 = 3;
-/// Largest payload that a server may send unasked.
-const PAYLOAD_MAX: usize = 16 << 10;
+const SETTINGS: [u8; frame::HEAD_BYTES] = [0, 0, 0, kind::SETTINGS, 0, 0, 0, 0, 0];
 
 /// Says hello, and learns how many streams the server takes on a connection; none if it has no bound.
 ///
@@ -24,7 +15,7 @@ pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u32>>
     stream.write_all(PREFACE)?;
     stream.write_all(&SETTINGS)?;
     stream.flush()?;
-    let mut head = [0; FRAME_HEAD];
+    let mut head = [0; frame::HEAD_BYTES];
     stream.read_exact(&mut head).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             io::Error::new(ErrorKind::TimedOut, "the server does not answer the preface of HTTP/2")
@@ -36,19 +27,20 @@ pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u32>>
     if head.starts_with(b"HTTP/") {
         return wrong("the server answers in HTTP/1.1");
     }
-    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-    if head[3] != FRAME_SETTINGS
-        || head[4] & FLAG_ACK != 0
-        || length > PAYLOAD_MAX
-        || !length.is_multiple_of(SETTING)
+    let head = Head::read(&head);
+    let length = head.length;
+    if head.kind != kind::SETTINGS
+        || head.has(flag::ACK)
+        || length > PAYLOAD_BYTES
+        || !length.is_multiple_of(setting::BYTES)
     {
         return wrong("what the server answers is not HTTP/2");
     }
     let mut settings = vec![0; length];
     stream.read_exact(&mut settings)?;
     let mut most = settings
-        .chunks_exact(SETTING)
-        .filter(|one| u16::from_be_bytes([one[0], one[1]]) == MAX_CONCURRENT_STREAMS);
+        .chunks_exact(setting::BYTES)
+        .filter(|one| u16::from_be_bytes([one[0], one[1]]) == setting::MAX_CONCURRENT_STREAMS);
     Ok(most.next_back().map(|one| u32::from_be_bytes([one[2], one[3], one[4], one[5]])))
 }
 

@@ -1,28 +1,11 @@
-//! One connection of HTTP/2: the library's state of it, and who is on it.
+//! One connection of HTTP/2, and who is on it.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use bytes::Bytes;
-use h2::client::{Builder, Connection, SendRequest};
-use h2::{Ping, PingPong};
+use tidemark_wire::http2::connection::Connection;
 
-use super::pipe::Pipe;
-use super::pseudo::Watch;
 use crate::io::stream_failure;
-
-/// What a server may send on a stream before more is granted.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// What it may send on a connection.
-pub(super) const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Largest list of headers of an answer.
-const HEADERS_BYTES: u32 = 64 << 10;
-/// Streams that were given up and whose late frames are still told from wrong ones, and for how long.
-const GIVEN_UP_STREAMS: usize = 4_096;
-const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
 /// What a connection is good for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,14 +23,6 @@ pub(super) enum LinkState {
     Lost,
 }
 
-/// The library's part.
-pub(super) struct Client {
-    /// Begins requests.
-    pub sender: SendRequest<Bytes>,
-    connection: Connection<Pipe, Bytes>,
-    pings: Option<PingPong>,
-}
-
 /// What came of a look at a connection's silence.
 pub(super) enum Pinged {
     /// It is not silent, has nothing under way, or cannot be pinged.
@@ -63,12 +38,10 @@ pub(super) enum Pinged {
 pub(super) struct Link {
     /// What it is good for.
     pub state: LinkState,
-    /// What goes between the library and the socket.
-    pub pipe: Pipe,
-    /// Looks through what comes.
-    pub watch: Watch,
     /// There while it is open or retired.
-    pub client: Option<Client>,
+    pub client: Option<Connection>,
+    /// What is to be sent.
+    pub output: Vec<u8>,
     /// The streams that belong to it, with or without a request.
     pub attached: Vec<u32>,
     /// How many have a request under way.
@@ -86,77 +59,39 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// The socket is there: the library begins. What it says first is in the pipe.
-    pub fn begin(&mut self, streams: usize, cx: &mut Context<'_>) -> Result<(), h2::Error> {
-        self.pipe = Pipe::default();
-        self.watch = Watch::default();
+    /// The socket is there: what is said first is to be sent.
+    pub fn begin(&mut self) {
+        self.output.clear();
+        self.client = Some(Connection::new(&mut self.output));
         (self.receptions, self.looked, self.is_pinged) = (0, None, false);
-        let mut builder = Builder::new();
-        builder
-            .initial_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_header_list_size(HEADERS_BYTES)
-            .initial_max_send_streams(streams)
-            .max_concurrent_reset_streams(GIVEN_UP_STREAMS)
-            .reset_stream_duration(GIVEN_UP_FOR)
-            .max_local_error_reset_streams(None)
-            .enable_push(false);
-        // Nothing in it has to wait: the pipe takes all at once.
-        let shake = pin!(builder.handshake::<_, Bytes>(self.pipe.clone()));
-        match shake.poll(cx) {
-            Poll::Ready(Ok((sender, mut connection))) => {
-                let pings = connection.ping_pong();
-                self.client = Some(Client { sender, connection, pings });
-                self.state = LinkState::Open;
-                Ok(())
-            }
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Err(h2::Reason::INTERNAL_ERROR.into()),
-        }
-    }
-
-    /// Lets the library read what came and write what is to go; why it is over, once it is.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Option<Result<(), h2::Error>> {
-        let client = self.client.as_mut()?;
-        match Pin::new(&mut client.connection).poll(cx) {
-            Poll::Ready(result) => Some(result),
-            Poll::Pending => None,
-        }
+        self.state = LinkState::Open;
     }
 
     /// Pings, if requests are under way and nothing came since the last look.
-    pub fn ping(&mut self, cx: &mut Context<'_>) -> Pinged {
+    pub fn ping(&mut self) -> Pinged {
         let looked = (self.active > 0).then_some(self.receptions);
         let is_silent = looked.is_some() && self.looked == looked;
         self.looked = looked;
         let was_pinged = std::mem::take(&mut self.is_pinged);
-        let Some(pings) = self.client.as_mut().and_then(|client| client.pings.as_mut()) else {
-            return Pinged::No;
-        };
-        // what is answered makes room for the next
-        let _ = pings.poll_pong(cx);
-        if !is_silent {
-            return Pinged::No;
-        }
+        let Some(client) = self.client.as_mut().filter(|_| is_silent) else { return Pinged::No };
         if was_pinged {
             return Pinged::InVain;
         }
-        // where an earlier one has no answer yet, that is waited for
-        let _ = pings.send_ping(Ping::opaque());
+        client.ping(&mut self.output);
         self.is_pinged = true;
         Pinged::Sent
     }
 
-    /// Whether it takes no new request, because the server said so.
-    pub fn is_going_away(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(client) = self.client.as_mut() else { return true };
-        matches!(client.sender.poll_ready(cx), Poll::Ready(Err(_)))
-    }
-
     /// Whether the server takes one more request now.
     pub fn has_room(&self) -> bool {
-        let most = self.client.as_ref().map_or(0, |client| client.connection.max_concurrent_send_streams());
-        self.active < most
+        self.active < self.client.as_ref().map_or(0, Connection::most_streams)
+    }
+
+    /// Resets a stream whose answer nobody waits for, unless it is over.
+    pub fn give_up(&mut self, stream: u32) {
+        if let Some(client) = &mut self.client {
+            client.give_up(stream, &mut self.output);
+        }
     }
 
     /// Takes a stream off it.

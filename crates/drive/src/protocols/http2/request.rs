@@ -1,11 +1,13 @@
-//! Requests as the library takes them, made of the typed ones.
+//! Requests as they are sent, made of the typed ones.
+
+use std::ops::Range;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, COOKIE, HeaderName};
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Method, Request, Uri, Version};
 use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
+use tidemark_wire::http1::is_token;
+use tidemark_wire::http2::hpack::{self, Fields};
+use tidemark_wire::http2::is_value;
 
 use crate::protocols::http::{BODY_METHODS, has_header, says_no_body, unmet};
 use crate::protocols::transport::Origin;
@@ -17,33 +19,213 @@ use crate::session::program::ProgramRequest;
 /// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
 const OF_CONNECTION: [&str; 6] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"];
+/// Room for a body that is kept for the next one.
+const RETAINED_BYTES: usize = 1 << 20;
 
-/// A request and its body.
-pub(in crate::protocols) type Message = (Request<()>, Bytes);
-
-/// A part of a request.
-#[derive(Debug)]
-enum Part<T> {
-    Fixed(T),
-    Varying(Template),
+/// A request with its body, and its buffers, which are used again.
+#[derive(Debug, Clone, Default)]
+pub(in crate::protocols) struct Message {
+    /// Its headers in their compressed form.
+    block: Vec<u8>,
+    /// Where path and query stand in it.
+    path: Range<usize>,
+    is_head: bool,
+    body: Body,
+    /// The body, where it is this request's own.
+    own: Vec<u8>,
 }
 
-/// A request made ready: what does not vary is in the library's form already.
+/// Which body a request has.
+#[derive(Debug, Clone, Default)]
+enum Body {
+    #[default]
+    Own,
+    /// One that all share.
+    Shared(Bytes),
+}
+
+/// What requests of a method to a server begin with.
+#[derive(Debug, Clone)]
+pub(in crate::protocols) struct Opening {
+    block: Vec<u8>,
+    is_head: bool,
+}
+
+impl Opening {
+    /// In words why it cannot be sent.
+    pub fn new(method: &str, is_secured: bool, authority: &str) -> Result<Opening, String> {
+        if !is_token(method.as_bytes()) {
+            return Err(unsendable("its method"));
+        }
+        let is_of_host = |byte: u8| byte > b' ' && byte != 0x7f && !b"/?#@\\".contains(&byte);
+        if authority.is_empty() || !authority.bytes().all(is_of_host) {
+            return Err(unsendable("its host"));
+        }
+        let scheme = if is_secured { "https" } else { "http" };
+        let mut block = Vec::new();
+        for (name, value) in [(":method", method), (":scheme", scheme), (":authority", authority)] {
+            hpack::write_field(name.as_bytes(), value.as_bytes(), &mut block);
+        }
+        Ok(Opening { block, is_head: method == "HEAD" })
+    }
+}
+
+impl Message {
+    /// Begins another request; in words why it cannot be sent.
+    pub fn begin(&mut self, opening: &Opening, path: &[u8]) -> Result<(), String> {
+        // nobody sends what stands behind this mark
+        let path = path.split(|byte| *byte == b'#').next().unwrap_or_default();
+        let slash: &[u8] = if path.first().is_none_or(|byte| *byte == b'?') { b"/" } else { b"" };
+        if !path.iter().all(|byte| *byte > b' ' && *byte != 0x7f) {
+            return Err(unsendable("its path"));
+        }
+        self.block.clear();
+        self.block.extend_from_slice(&opening.block);
+        hpack::write_name(b":path", &mut self.block);
+        hpack::write_length(slash.len() + path.len(), &mut self.block);
+        let begin = self.block.len();
+        self.block.extend_from_slice(slash);
+        self.block.extend_from_slice(path);
+        self.path = begin..self.block.len();
+        self.is_head = opening.is_head;
+        self.body = Body::Own;
+        self.own.clear();
+        self.own.shrink_to(RETAINED_BYTES);
+        Ok(())
+    }
+
+    /// Becomes the same as another one.
+    pub fn repeat(&mut self, other: &Message) {
+        self.block.clear();
+        self.block.extend_from_slice(&other.block);
+        (self.path, self.is_head, self.body) = (other.path.clone(), other.is_head, other.body.clone());
+        self.own.clear();
+        self.own.extend_from_slice(&other.own);
+    }
+
+    /// Appends a header whose name is [coded](coded_name); in words why it cannot be sent.
+    pub fn header(&mut self, coded_name: &[u8], value: &[u8]) -> Result<(), String> {
+        if !is_value(value) {
+            return Err(unsendable("the value of a header"));
+        }
+        self.block.extend_from_slice(coded_name);
+        hpack::write_value(value, &mut self.block);
+        Ok(())
+    }
+
+    /// Appends the cookies for it, if there are any. `scratch` is room.
+    fn cookies(&mut self, (jar, now_s): (&Jar, i64), scratch: &mut Vec<u8>) -> Result<(), String> {
+        if jar.is_empty() {
+            return Ok(());
+        }
+        scratch.clear();
+        scratch.extend_from_slice(self.path());
+        let length = scratch.len();
+        if jar.write(scratch, 0..length, now_s) {
+            self.header(COOKIE, &scratch[length..])?;
+        }
+        Ok(())
+    }
+
+    /// Says how long its body is.
+    fn length(&mut self) -> Result<(), String> {
+        let length = self.body().len();
+        self.header(CONTENT_LENGTH, itoa::Buffer::new().format(length).as_bytes())
+    }
+
+    /// Its body is one that others have, too.
+    pub fn share(&mut self, body: &Bytes) {
+        self.body = Body::Shared(body.clone());
+    }
+
+    /// Room for a body of its own.
+    pub fn own_body(&mut self) -> &mut Vec<u8> {
+        &mut self.own
+    }
+
+    /// Its headers in their compressed form.
+    pub fn block(&self) -> &[u8] {
+        &self.block
+    }
+
+    /// Whether its method is `HEAD`.
+    pub fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    /// Path and query.
+    pub fn path(&self) -> &[u8] {
+        &self.block[self.path.clone()]
+    }
+
+    /// Its body.
+    pub fn body(&self) -> &[u8] {
+        match &self.body {
+            Body::Own => &self.own,
+            Body::Shared(body) => body,
+        }
+    }
+
+    /// Its body behind so many bytes.
+    pub fn rest(&self, sent: usize) -> Bytes {
+        match &self.body {
+            Body::Own => Bytes::copy_from_slice(&self.own[sent..]),
+            Body::Shared(body) => body.slice(sent..),
+        }
+    }
+
+    /// Its headers for a person.
+    pub fn fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        // what was written can be read
+        let _ = hpack::Decoder::default().decode(&self.block, usize::MAX, &mut fields);
+        fields
+    }
+}
+
+/// `cookie` and `content-length`, [coded](coded_name).
+const COOKIE: &[u8] = &[0x0f, 32 - 0x0f];
+const CONTENT_LENGTH: &[u8] = &[0x0f, 28 - 0x0f];
+
+/// The name of a header as it is sent; in words why it cannot be.
+pub(in crate::protocols) fn coded_name(name: &str) -> Result<Vec<u8>, String> {
+    if !is_token(name.as_bytes()) {
+        return Err(unsendable("the name of a header"));
+    }
+    let name = name.to_ascii_lowercase();
+    if OF_CONNECTION.contains(&name.as_str()) {
+        return Err(unsendable("a header that speaks of a connection of HTTP/1.1"));
+    }
+    let mut coded = Vec::new();
+    hpack::write_name(name.as_bytes(), &mut coded);
+    Ok(coded)
+}
+
+/// What varies in a request.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    method: Method,
-    scheme: Scheme,
-    authority: Authority,
-    path: Part<PathAndQuery>,
+struct Varying {
+    path: Template,
     /// Whether the path is one that a server has named, which is brought into form.
     is_location: bool,
-    headers: Vec<(HeaderName, Part<HeaderValue>)>,
+    /// Names, coded.
+    headers: Vec<(Vec<u8>, Template)>,
+    body: Option<Template>,
+}
+
+/// A request made ready.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    opening: Opening,
+    is_secured: bool,
+    authority: String,
+    parts: Varying,
     /// Whether it has its own cookies, which stand in place of the session's.
     own_cookies: bool,
-    body: Option<Part<Bytes>>,
     says_no_body: bool,
     /// The whole request, where nothing varies but cookies.
     whole: Option<Message>,
+    /// The body, where it does not vary.
+    fixed_body: Option<Bytes>,
     /// Whether the answer's body is kept.
     pub needs_body: bool,
     /// Bytes of it that are kept to be seen where it is not.
@@ -53,19 +235,19 @@ pub(super) struct Prepared {
 /// What the requests of programs are put into.
 #[derive(Debug)]
 pub(super) struct Frame {
-    scheme: Scheme,
-    authority: Authority,
+    is_secured: bool,
+    authority: String,
     base_path: String,
 }
 
 impl Frame {
-    /// For this server; in words why nothing can be sent.
-    pub fn new(origin: Origin<'_>) -> Result<Frame, String> {
-        Ok(Frame {
-            scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
-            authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
+    /// For this server.
+    pub fn new(origin: Origin<'_>) -> Frame {
+        Frame {
+            is_secured: origin.is_secured,
+            authority: origin.authority.to_owned(),
             base_path: origin.base_path.to_owned(),
-        })
+        }
     }
 
     /// A request that a program has made, or in words why it cannot be sent. `scratch` is room.
@@ -74,32 +256,26 @@ impl Frame {
         made: &ProgramRequest,
         (jar, now_s): (&Jar, i64),
         scratch: &mut Vec<u8>,
-    ) -> Result<Message, String> {
+        message: &mut Message,
+    ) -> Result<(), String> {
         if made.written.is_some() {
             return Err(unsendable("its bytes, which are of HTTP/1.1"));
         }
-        let path = path_and_query(format!("{}{}", self.base_path, made.path).as_bytes())?;
-        let method = Method::from_bytes(made.method.as_bytes()).map_err(|_| unsendable("its method"))?;
-        let own_host = made.header("host").map(Authority::try_from).transpose();
-        let authority = own_host.map_err(|_| unsendable("its host"))?;
-        let authority = authority.as_ref().unwrap_or(&self.authority);
-        let mut request = begin(method, &self.scheme, authority, path)?;
-        let headers = request.headers_mut();
+        let authority = made.header("host").unwrap_or(&self.authority);
+        let opening = Opening::new(&made.method, self.is_secured, authority)?;
+        message.begin(&opening, format!("{}{}", self.base_path, made.path).as_bytes())?;
         for (name, value) in made.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
-            let name =
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
-            headers.append(name, header_value(value.as_bytes())?);
+            message.header(&coded_name(name)?, value.as_bytes())?;
         }
         if !made.without_cookies && made.header("cookie").is_none() {
-            append_cookies(&mut request, (jar, now_s), scratch)?;
+            message.cookies((jar, now_s), scratch)?;
         }
-        let body = made.body.as_ref().map(|body| Bytes::copy_from_slice(body));
-        if made.stays_open {
-            // how long it will be is not known
-            return Ok((request, body.unwrap_or_default()));
+        if let Some(body) = &made.body {
+            message.own_body().extend_from_slice(body);
         }
-        let says_no_body = BODY_METHODS.contains(&made.method.as_str());
-        Ok(end(request, body, says_no_body))
+        // how long one will be that stays open is not known
+        let says_length = made.body.is_some() || BODY_METHODS.contains(&made.method.as_str());
+        if says_length && !made.stays_open { message.length() } else { Ok(()) }
     }
 }
 
@@ -109,163 +285,98 @@ impl Prepared {
         if !request.upload.is_empty() {
             return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
         }
-        let path = request.path(origin.base_path);
         let headers = request
             .headers
             .iter()
             .filter(|(name, _)| !OF_CONNECTION.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)));
-        let headers = headers.map(|(name, value)| {
-            let name =
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
-            Ok((name, part(value, header_value)?))
-        });
+        let headers = headers.map(|(name, value)| Ok((coded_name(name)?, value.clone())));
+        let literal = request.body.as_ref().and_then(Template::as_literal);
         let mut prepared = Prepared {
-            method: Method::from_bytes(request.method.as_bytes()).map_err(|_| unsendable("its method"))?,
-            scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
-            authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
-            path: part(&path, path_and_query)?,
-            is_location: request.form == TargetForm::Location,
-            headers: headers.collect::<Result<_, String>>()?,
+            opening: Opening::new(&request.method, origin.is_secured, origin.authority)?,
+            is_secured: origin.is_secured,
+            authority: origin.authority.to_owned(),
+            parts: Varying {
+                path: request.path(origin.base_path),
+                is_location: request.form == TargetForm::Location,
+                headers: headers.collect::<Result<_, String>>()?,
+                body: request.body.clone(),
+            },
             own_cookies: request.without_cookies || has_header(request, "cookie"),
-            body: request.body.as_ref().map(|body| part(body, to_bytes)).transpose()?,
+            fixed_body: literal.map(Bytes::copy_from_slice),
             says_no_body: says_no_body(request),
             whole: None,
             needs_body,
             shown_bytes: 0,
         };
-        prepared.whole = prepared.fixed();
+        prepared.whole = prepared.fixed()?;
         Ok(prepared)
     }
 
-    /// The whole request, if nothing varies.
-    fn fixed(&self) -> Option<Message> {
-        let Part::Fixed(path) = &self.path else { return None };
-        let body = match &self.body {
-            None => None,
-            Some(Part::Fixed(body)) => Some(body.clone()),
-            Some(Part::Varying(_)) => return None,
-        };
-        let mut request = begin(self.method.clone(), &self.scheme, &self.authority, path.clone()).ok()?;
-        for (name, value) in &self.headers {
-            let Part::Fixed(value) = value else { return None };
-            request.headers_mut().append(name.clone(), value.clone());
+    /// The whole request, if nothing varies; in words why what does not cannot be sent.
+    fn fixed(&self) -> Result<Option<Message>, String> {
+        let mut message = Message::default();
+        let path = self.parts.path.as_literal();
+        message.begin(&self.opening, path.unwrap_or(b"/"))?;
+        let mut varies = path.is_none() || self.parts.body.is_some() && self.fixed_body.is_none();
+        for (name, value) in &self.parts.headers {
+            match value.as_literal() {
+                Some(value) => message.header(name, value)?,
+                None => varies = true,
+            }
         }
-        Some(end(request, body, self.says_no_body))
+        self.end(&mut message)?;
+        Ok((!varies).then_some(message))
     }
 
     /// The request with what varies in it, or why it cannot be sent. `scratch` is room.
-    pub fn make(&self, cx: &mut Context<'_>, jar: &Jar, scratch: &mut Vec<u8>) -> Result<Message, Failure> {
-        if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
-            return Ok(whole.clone());
-        }
-        let path = match &self.path {
-            Part::Varying(path) if self.is_location => self.locate(path, cx, scratch)?,
-            path => made(path, cx, scratch, path_and_query)?,
-        };
-        let mut request =
-            begin(self.method.clone(), &self.scheme, &self.authority, path).map_err(Failure::Unsendable)?;
-        for (name, value) in &self.headers {
-            let value = made(value, cx, scratch, header_value)?;
-            request.headers_mut().append(name.clone(), value);
-        }
-        if !self.own_cookies {
-            append_cookies(&mut request, (jar, cx.epoch_ms / 1_000), scratch).map_err(Failure::Unsendable)?;
-        }
-        let body = self.body.as_ref().map(|body| made(body, cx, scratch, to_bytes)).transpose()?;
-        Ok(end(request, body, self.says_no_body))
-    }
-
-    fn locate(
+    pub fn make(
         &self,
-        path: &Template,
         cx: &mut Context<'_>,
+        jar: &Jar,
         scratch: &mut Vec<u8>,
-    ) -> Result<PathAndQuery, Failure> {
+        message: &mut Message,
+    ) -> Result<(), Failure> {
+        if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
+            message.repeat(whole);
+            return Ok(());
+        }
+        let Varying { path, is_location, headers, body } = &self.parts;
         scratch.clear();
         path.render(cx, scratch).map_err(Failure::Unmet)?;
-        let mut target = Vec::with_capacity(scratch.len());
-        let is_secured = self.scheme == Scheme::HTTPS;
-        locate(is_secured, self.authority.as_str().as_bytes(), scratch, &mut target)
-            .map_err(|reason| Failure::Unmet(unmet(path, reason)))?;
-        path_and_query(&target).map_err(Failure::Unsendable)
-    }
-}
-
-pub(in crate::protocols) fn begin(
-    method: Method,
-    scheme: &Scheme,
-    authority: &Authority,
-    path: PathAndQuery,
-) -> Result<Request<()>, String> {
-    let uri = Uri::builder().scheme(scheme.clone()).authority(authority.clone());
-    let mut request = Request::new(());
-    *request.uri_mut() = uri.path_and_query(path).build().map_err(|_| unsendable("its path"))?;
-    *request.method_mut() = method;
-    *request.version_mut() = Version::HTTP_2;
-    Ok(request)
-}
-
-/// Appends the cookies for a request, if there are any.
-fn append_cookies(
-    request: &mut Request<()>,
-    (jar, now_s): (&Jar, i64),
-    scratch: &mut Vec<u8>,
-) -> Result<(), String> {
-    if jar.is_empty() {
-        return Ok(());
-    }
-    scratch.clear();
-    let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-    scratch.extend_from_slice(path.as_bytes());
-    let length = scratch.len();
-    if jar.write(scratch, 0..length, now_s) {
-        let cookies = header_value(&scratch[length..])?;
-        request.headers_mut().append(COOKIE, cookies);
-    }
-    Ok(())
-}
-
-fn end(mut request: Request<()>, body: Option<Bytes>, says_no_body: bool) -> Message {
-    if body.is_some() || says_no_body {
-        let length = body.as_ref().map_or(0, Bytes::len);
-        request.headers_mut().append(CONTENT_LENGTH, length.into());
-    }
-    (request, body.unwrap_or_default())
-}
-
-fn part<T>(template: &Template, form: impl Fn(&[u8]) -> Result<T, String>) -> Result<Part<T>, String> {
-    match template.as_literal() {
-        Some(literal) => form(literal).map(Part::Fixed),
-        None => Ok(Part::Varying(template.clone())),
-    }
-}
-
-fn made<T: Clone>(
-    part: &Part<T>,
-    cx: &mut Context<'_>,
-    scratch: &mut Vec<u8>,
-    form: impl Fn(&[u8]) -> Result<T, String>,
-) -> Result<T, Failure> {
-    match part {
-        Part::Fixed(fixed) => Ok(fixed.clone()),
-        Part::Varying(template) => {
+        // a path without a hole is as the plan has it
+        let begun = match *is_location && path.as_literal().is_none() {
+            true => message.begin(&self.opening, &self.locate(path, scratch)?),
+            false => message.begin(&self.opening, scratch),
+        };
+        begun.map_err(Failure::Unsendable)?;
+        for (name, value) in headers {
             scratch.clear();
-            template.render(cx, scratch).map_err(Failure::Unmet)?;
-            form(scratch).map_err(Failure::Unsendable)
+            value.render(cx, scratch).map_err(Failure::Unmet)?;
+            message.header(name, scratch).map_err(Failure::Unsendable)?;
         }
+        if !self.own_cookies {
+            message.cookies((jar, cx.epoch_ms / 1_000), scratch).map_err(Failure::Unsendable)?;
+        }
+        if let (None, Some(body)) = (&self.fixed_body, body) {
+            body.render(cx, message.own_body()).map_err(Failure::Unmet)?;
+        }
+        self.end(message).map_err(Failure::Unsendable)
     }
-}
 
-pub(in crate::protocols) fn path_and_query(text: &[u8]) -> Result<PathAndQuery, String> {
-    PathAndQuery::try_from(text).map_err(|_| unsendable("its path"))
-}
+    /// Gives a request its body, unless that is its own, and its length.
+    fn end(&self, message: &mut Message) -> Result<(), String> {
+        if let Some(body) = &self.fixed_body {
+            message.share(body);
+        }
+        if self.parts.body.is_some() || self.says_no_body { message.length() } else { Ok(()) }
+    }
 
-pub(in crate::protocols) fn header_value(text: &[u8]) -> Result<HeaderValue, String> {
-    HeaderValue::from_bytes(text).map_err(|_| unsendable("the value of a header"))
-}
-
-fn to_bytes(text: &[u8]) -> Result<Bytes, String> {
-    Ok(Bytes::copy_from_slice(text))
+    fn locate(&self, path: &Template, location: &[u8]) -> Result<Vec<u8>, Failure> {
+        let mut target = Vec::with_capacity(location.len());
+        locate(self.is_secured, self.authority.as_bytes(), location, &mut target)
+            .map_err(|reason| Failure::Unmet(unmet(path, reason)))?;
+        Ok(target)
+    }
 }
 
 pub(in crate::protocols) fn unsendable(what: &str) -> String {
@@ -290,7 +401,9 @@ mod tests {
         let slots = [slot];
         let mut random = fastrand::Rng::with_seed(1);
         let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
-        prepared.make(&mut cx, jar, &mut Vec::new()).map_err(|failure| failure.to_string())
+        let mut message = Message::default();
+        let made = prepared.make(&mut cx, jar, &mut Vec::new(), &mut message);
+        made.map_err(|failure| failure.to_string()).map(|()| message)
     }
 
     fn hole(before: &str) -> Template {
@@ -299,8 +412,12 @@ mod tests {
         template
     }
 
-    fn names(message: &Message) -> Vec<&str> {
-        message.0.headers().keys().map(HeaderName::as_str).collect()
+    /// All headers, with the pseudo-headers in front.
+    fn headers(message: &Message) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let fields = message.fields();
+        let all = fields.iter_all().map(|(name, value)| format!("{}={}", text(name), text(value)));
+        all.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -314,11 +431,15 @@ mod tests {
             ..HttpRequest::default()
         };
         let sent = message(&request, "", &Jar::default()).unwrap();
-        assert_eq!(sent.0.uri(), "http://h:81/v1/a?b=c");
-        assert_eq!((sent.0.method(), &sent.1[..]), (&Method::POST, &b"xyz"[..]));
-        assert_eq!(names(&sent), ["x-a", "content-length"]);
-        assert_eq!(sent.0.headers().get_all("x-a").iter().count(), 2);
-        assert_eq!(sent.0.headers()["content-length"], "3");
+        assert_eq!(
+            headers(&sent),
+            ":method=POST :scheme=http :authority=h:81 :path=/v1/a?b=c x-a=1 x-a=2 content-length=3"
+        );
+        assert_eq!(
+            (sent.path(), sent.body(), &sent.rest(1)[..]),
+            (&b"/v1/a?b=c"[..], &b"xyz"[..], &b"yz"[..])
+        );
+        assert!(!sent.is_head() && sent.block().starts_with(&[0x83, 0x86]));
     }
 
     #[test]
@@ -334,10 +455,11 @@ mod tests {
         ["id=7", "b=2; Path=/v1/a", "c=3; Path=/other"].iter().for_each(|set| put(&mut jar, set));
         for value in ["42", "43"] {
             let sent = message(&varying, value, &jar).unwrap();
-            assert_eq!(sent.0.uri().path(), format!("/v1/a/{value}"));
-            assert_eq!(sent.0.headers()["x-v"], format!("v{value}"));
-            assert_eq!(sent.0.headers()["cookie"], "b=2; id=7");
-            assert_eq!((&sent.1[..], names(&sent).len()), (format!("n={value}").as_bytes(), 3));
+            let expected = format!(
+                ":method=PUT :scheme=http :authority=h:81 :path=/v1/a/{value} x-v=v{value} cookie=b=2; id=7 content-length=4"
+            );
+            assert_eq!(headers(&sent), expected);
+            assert_eq!((sent.body(), &sent.rest(2)[..]), (format!("n={value}").as_bytes(), value.as_bytes()));
         }
         let own = HttpRequest {
             method: "POST".into(),
@@ -347,10 +469,9 @@ mod tests {
         };
         let sent = message(&own, "", &jar).unwrap();
         assert_eq!(
-            (&sent.0.headers()["cookie"], names(&sent).len()),
-            (&HeaderValue::from_static("own=1"), 2)
+            headers(&sent),
+            ":method=POST :scheme=http :authority=h:81 :path=/v1/ cookie=own=1 content-length=0"
         );
-        assert_eq!(sent.0.headers()["content-length"], "0");
     }
 
     #[test]
@@ -370,6 +491,19 @@ mod tests {
         ] {
             let error = message(&request, "a\r\nb", &jar).unwrap_err();
             assert_eq!(error, unsendable(what));
+        }
+        // those of a plan leave them out
+        assert!(coded_name("Upgrade").unwrap_err().contains("HTTP/1.1"));
+        assert_eq!(coded_name("Cookie").as_deref(), Ok(COOKIE));
+        assert_eq!(coded_name("Content-Length").as_deref(), Ok(CONTENT_LENGTH));
+        for (method, authority) in [("GE T", "h"), ("", "h"), ("GET", ""), ("GET", "h/x"), ("GET", "a@h")] {
+            assert!(Opening::new(method, false, authority).is_err(), "{method} {authority}");
+        }
+        let mut message = Message::default();
+        let opening = Opening::new("HEAD", true, "h").unwrap();
+        for (path, sent) in [("", "/"), ("?a", "/?a"), ("/a#b", "/a"), ("/ü", "/ü")] {
+            message.begin(&opening, path.as_bytes()).unwrap();
+            assert_eq!((message.path(), message.is_head()), (sent.as_bytes(), true));
         }
     }
 }

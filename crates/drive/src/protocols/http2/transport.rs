@@ -9,7 +9,7 @@ use tidemark_scenario::Context;
 
 use super::link::LinkState;
 use super::stream::Piece;
-use super::{Streams, bell, failure};
+use super::{Streams, failure};
 use crate::io::Io;
 use crate::io::stream_failure;
 use crate::protocols::transport::{Conversations, Copies, Counts, Event, Readings, Sent, Transport};
@@ -26,9 +26,9 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Failure> {
         let prepared = self.requests[request].as_ref().map_err(|words| Failure::Unsendable(words.clone()))?;
-        let message = prepared.make(cx, jar, &mut self.scratch)?;
-        let (needs_body, shown_bytes) = (prepared.needs_body, prepared.shown_bytes);
-        self.streams[s].ask(message, needs_body, shown_bytes);
+        let stream = &mut self.streams[s];
+        prepared.make(cx, jar, &mut self.scratch, &mut stream.message)?;
+        stream.ask(prepared.needs_body, prepared.shown_bytes);
         Ok(())
     }
 
@@ -50,11 +50,9 @@ impl<I: Io + 'static> Transport for Streams<I> {
             }
         };
         stream.stays_open = request.stays_open;
-        let message = match &self.frame {
-            Ok(frame) => frame.make(request, (jar, now_s), &mut self.scratch),
-            Err(words) => Err(words.clone()),
-        };
-        self.streams[s].ask(message.map_err(Failure::Unsendable)?, true, 0);
+        let made = self.frame.make(request, (jar, now_s), &mut self.scratch, &mut stream.message);
+        made.map_err(Failure::Unsendable)?;
+        stream.ask(true, 0);
         Ok(())
     }
 
@@ -68,8 +66,9 @@ impl<I: Io + 'static> Transport for Streams<I> {
             LinkState::Retired => return Err(failure::unsent()),
             _ => return Err(ErrorKind::NotConnected.into()),
         }
-        if self.streams[s].exchange.take().is_some() {
+        if let Some(exchange) = self.streams[s].exchange.take() {
             // one that was left open is given up for this
+            self.links[l].give_up(exchange.number);
             self.over(l);
         }
         if !self.links[l].has_room() {
@@ -90,18 +89,17 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.notices.retain(|(told, ..)| *told != number);
         let stream = &mut self.streams[s];
         stream.is_first = false;
-        stream.request = None;
+        stream.is_written = false;
         stream.piece = None;
         let Some(l) = stream.link.take().map(|l| l as usize) else {
             self.waiting.retain(|waiting| *waiting != number);
             return;
         };
-        // Given up: when the library's handles go, the stream is cancelled.
         let given_up = stream.exchange.take();
         self.links[l].detach(number);
         if let Some(exchange) = given_up {
             let silent = exchange.is_awaited && exchange.receptions_before == self.links[l].receptions;
-            drop(exchange);
+            self.links[l].give_up(exchange.number);
             self.dirty.push(l as u32);
             self.over(l);
             if silent && self.links[l].state == LinkState::Open {
@@ -117,7 +115,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.flush_all();
-        bell::take(&self.rung_streams, &mut self.woken);
         let more = !self.notices.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
         let ping_in = self.ping.as_mut().map(|ping| {
             let ping_in = ping.at.saturating_duration_since(Instant::now());
@@ -139,7 +136,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
                 self.streams[s as usize].is_first = made;
                 return Some((s as usize, event));
             }
-            bell::take(&self.rung_streams, &mut self.woken);
             if let Some(s) = self.woken.pop_front() {
                 match self.look(s as usize) {
                     Some(event) => return Some((s as usize, event)),
@@ -159,7 +155,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
             let unsent = std::mem::take(&mut self.unsent);
             self.dirty.extend(unsent);
             self.flush_all();
-            bell::take(&self.rung_streams, &mut self.woken);
             if self.notices.is_empty() && self.woken.is_empty() {
                 return None;
             }
@@ -208,11 +203,8 @@ impl<I: Io + 'static> Conversations for Streams<I> {
     }
 
     fn accept(&mut self, s: usize) -> bool {
-        let stream = &mut self.streams[s];
-        stream.reply.begin_part();
-        if let Some(exchange) = &mut stream.exchange {
-            exchange.is_awaited = false;
-        }
+        self.take_part(s);
+        self.rest(s);
         true
     }
 }
@@ -224,19 +216,18 @@ impl<I: Io + 'static> Copies for Streams<I> {
     /// As HTTP/1.1 would say it.
     fn written(&mut self, s: usize) -> &[u8] {
         self.scratch.clear();
-        if let Some((head, body)) = &self.streams[s].request {
-            let (method, path) =
-                (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
-            let authority = head.uri().authority().map_or("", |authority| authority.as_str());
-            let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
-            self.scratch.extend_from_slice(begin.as_bytes());
-            for (name, value) in head.headers() {
-                let parts = [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"];
-                parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
-            }
-            self.scratch.extend_from_slice(b"\r\n");
-            self.scratch.extend_from_slice(body);
+        let message = &self.streams[s].message;
+        let fields = message.fields();
+        let [method, path, authority] =
+            [":method", ":path", ":authority"].map(|name| fields.get(name).unwrap_or_default());
+        let begin = [method, b" ", path, b" HTTP/2\r\nhost: ", authority, b"\r\n"];
+        begin.iter().for_each(|part| self.scratch.extend_from_slice(part));
+        for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
+            let parts = [name, b": ", value, b"\r\n"];
+            parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
         }
+        self.scratch.extend_from_slice(b"\r\n");
+        self.scratch.extend_from_slice(message.body());
         &self.scratch
     }
 }
