@@ -38,6 +38,7 @@ verify: {store: cassandra}
 "#;
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_stood_still() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     write_scenario(folder.path(), "intake.yaml", FROZEN);

@@ -229,6 +229,7 @@ fn posts_survive(arguments: &[&str], breaks: &dyn Fn(&Posts<'_>, (&str, u64))) {
 /// this one has taken.
 #[cfg(all(feature = "opensearch", feature = "postgres", feature = "redis"))]
 #[test]
+#[ignore = "takes long: make test-long"]
 fn with_everything_in_stores_nothing_is_lost_whichever_breaks() {
     use tidemark_store::opensearch;
     let all = format!(

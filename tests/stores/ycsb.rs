@@ -237,6 +237,7 @@ fn workloads_run_on_postgresql() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn workloads_run_on_cassandra() {
     on_rows("ycsb-cassandra", &["a", "e"]);
 }

@@ -124,7 +124,7 @@ fn faults_of_streams_end_one_request_each() {
     let mut found = outcomes(&sum);
     found.sort_by_key(|(outcome, _)| expected.iter().position(|(known, _)| known == outcome));
     assert_eq!(found, expected, "{}", details(&sum));
-    for told in ["INTERNAL_ERROR", "not right in HTTP/2"] {
+    for told in ["INTERNAL_ERROR", "HTTP/2 violation"] {
         assert!(details(&sum).contains(told), "{told}: {}", details(&sum));
     }
     assert_eq!(truth.connections, 2, "none of them ends a connection");

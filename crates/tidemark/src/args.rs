@@ -149,7 +149,7 @@ pub struct RunArguments {
         default_value_if("resume", ArgPredicate::IsPresent, "")
     )]
     pub scenario: String,
-    /// In place of a scenario: goes on with a run of a fleet whose coordinator was killed, in its directory (docs/fleet.md)
+    /// Resume a --fleet run whose coordinator was killed, in its directory, in place of a scenario (docs/fleet.md)
     #[arg(
         long, value_name = "RUN",
         conflicts_with_all = ["scenario", "settings", "properties", "env", "environment", "rate", "duration", "users", "objectives", "url", "watch",

@@ -78,7 +78,7 @@ impl FleetArguments {
     pub fn apply(&self, options: RunOptions) -> Result<RunOptions, Failure> {
         let Some(url) = &self.fleet else {
             if self.on_agent_loss.is_some() {
-                let reason = "--on-agent-loss is of --fleet; give the URL of the fleet, too, or leave it out";
+                let reason = "--on-agent-loss needs --fleet URL; add it, or leave this out";
                 return Err(Failure::usage(reason));
             }
             return match self.nats.is_given() {

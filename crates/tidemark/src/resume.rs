@@ -28,7 +28,7 @@ pub fn resume(named: &str, mut arguments: RunArguments) -> Result<u8, Failure> {
     };
     let url = arguments.driver.fleet.fleet.take().or_else(|| began.driver.fleet.fleet.clone());
     let Some(url) = url else {
-        return Err(Failure::usage(format!("{} is no run of a fleet; {report}", dir.display())));
+        return Err(Failure::usage(format!("{} was not run with --fleet; {report}", dir.display())));
     };
     if url.contains(MASK) {
         let reason = "the login of its NATS server is not written down; give --fleet URL, too";

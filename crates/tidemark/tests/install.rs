@@ -127,6 +127,7 @@ fn an_old_glibc_is_held_to() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_is_packed_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     // the program without its symbols: what is packed is small
@@ -302,6 +303,7 @@ fn fits(glob: &str, path: &str) -> bool {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_release_has_all_that_is_packed() {
     let release = fs::read_to_string(project(".github/workflows/release.yml")).unwrap();
     let release = Value::from_yaml("release.yml", &release).unwrap();

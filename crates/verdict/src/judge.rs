@@ -37,7 +37,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         }
     }
     if let Some((why, _)) = evidence.taken_over.filter(|_| evidence.ledger.is_some()) {
-        let told = format!("incomplete: {why}: what it was acknowledged last is not in the ledger");
+        let told =
+            format!("incomplete: {why}: writes acknowledged since its last report are not in the ledger");
         findings.invalid.push(ReasonKind::Incomplete.told(told));
     }
     Judgement { verdict: findings.verdict(), without_ledger, objectives }

@@ -133,7 +133,10 @@ fn the_ledger_stays_whole_over_a_take_over() {
     assert!(acknowledged > 1_500, "others went on with it: {of}");
     let of_taken = folder.path().join("run/ledger/thread-2.log");
     assert!(of_taken.is_file(), "under a number of its own");
-    assert!(of.to_string().contains("what it was acknowledged last is not in the ledger"), "{of}");
+    assert!(
+        of.to_string().contains("writes acknowledged since its last report are not in the ledger"),
+        "{of}"
+    );
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn what_cannot_be_taken_over_is_said_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 1);
     let told = refused(command(folder.path(), &["--on-agent-loss", "rebalance"]));
-    assert!(told.contains("--on-agent-loss is of --fleet"), "{told}");
+    assert!(told.contains("--on-agent-loss needs --fleet"), "{told}");
     let _agents = nats.with_agents(2);
     let url = nats.url();
     let more = ["--fleet", &url, "--on-agent-loss", "rebalance"];

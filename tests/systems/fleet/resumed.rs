@@ -130,7 +130,7 @@ fn where_the_agents_have_stopped_the_run_ends_and_says_what_is_missing() {
     assert_eq!(output.status.code(), Some(3), "{of}");
     let told = of.to_string();
     assert!(
-        told.contains("incomplete: ") && told.contains("it had stopped, as no coordinator was there"),
+        told.contains("incomplete: ") && told.contains("it stopped after 10 s without a coordinator"),
         "{told}"
     );
     // what they handed over while nobody was there is in the figures
@@ -161,7 +161,7 @@ fn what_nobody_can_go_on_with_stays_as_it_is() {
     alone.kill().expect("it is there");
     alone.wait().expect("it is gone");
     let told = refused(folder.path());
-    assert!(told.contains("is no run of a fleet") && told.contains("tidemark report run"), "{told}");
+    assert!(told.contains("was not run with --fleet") && told.contains("tidemark report run"), "{told}");
     std::fs::remove_dir_all(folder.path().join("run")).expect("a run");
     // one whose stream is gone
     let agents = nats.with_agents(1);

@@ -1,7 +1,7 @@
 //! HTTP/2 behind the seam of protocols: each stream is a connection to the loop.
 //!
-//! A typed request becomes a list of headers, and its answer is looked at as it comes; so due times, time-outs, checks,
-//! cookies and bounds are the same ones, whatever the version. Frames and lists of headers are those of
+//! A typed request becomes a header block, and its answer is looked at as it comes; so due times, time-outs, checks,
+//! cookies and bounds are the same ones, whatever the version. Frames and header blocks are those of
 //! [`tidemark_wire::http2`], which reads what came and writes what is to be sent.
 //!
 //! What is said about one stream ends that one: a reset, a time-out (which cancels it). What is said about the

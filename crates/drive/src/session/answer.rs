@@ -126,11 +126,11 @@ pub(crate) trait Answer {
     fn asked(&self) -> &[u8] {
         b"/"
     }
-    /// A header behind the body, by its lower-case name.
+    /// A trailer, by its lower-case name.
     fn trailer(&self, _name: &str) -> Option<&[u8]> {
         None
     }
-    /// Its headers behind the body, one after the other, by name and value. Those of gRPC are the last of `each_header`, too.
+    /// Its trailers, one after the other, by name and value. Those of gRPC are the last of `each_header`, too.
     fn each_trailer(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
     /// What its `Set-Cookie` headers say, one after the other.
     fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}

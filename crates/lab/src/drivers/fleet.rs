@@ -355,7 +355,7 @@ fn check_rebalance(plan: &Plan, dealt: &[Range<usize>]) -> Result<(), LabError> 
     let usage = |reason: String| Err(LabError::Usage(format!("--on-agent-loss rebalance: {reason}")));
     if plan.limits.sessions.is_some() {
         let reason =
-            "nobody knows how many of a number of sessions a lost agent began; leave it out, or that number";
+            "it is not known how many sessions of a number (-n) a lost agent began; leave one of the two out";
         return usage(reason.into());
     }
     let all = dealt.last().map_or(0, |last| last.end);

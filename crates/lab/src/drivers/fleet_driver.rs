@@ -412,7 +412,7 @@ impl Fleet {
             let agent = &self.agents[member];
             if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
                 let reason = format!(
-                    "it had stopped, as no coordinator was there for {} s; {:.1}s of the run came from it",
+                    "it stopped after {} s without a coordinator; its figures end at {:.1}s",
                     ALONE_AFTER.as_secs(),
                     agent.last_us() as f64 / 1e6
                 );
@@ -514,7 +514,7 @@ impl Driver for Fleet {
         let (broke, taken_over) = (told(false), told(true));
         let taken_over = taken_over.map(|lost| TakenOver {
             reason: format!(
-                "{lost}; others took its share over, and {missing} requests were never sent before"
+                "{lost}; other agents took its share over, and {missing} requests due before that were not sent"
             ),
             never_sent: missing,
         });

@@ -80,7 +80,7 @@ impl Resumed {
         };
         let text = read_fleet(dir).map_err(|error| is_not_to_be_read(&error))?;
         let text = text.ok_or_else(|| {
-            usage(format!("{} is no run of a fleet, or its load had not begun", dir.display()))
+            usage(format!("{} was not run with --fleet, or its load had not begun", dir.display()))
         })?;
         let stored: Stored = serde_json::from_slice(&text).map_err(|error| is_not_to_be_read(&error))?;
         if (stored.version.0.as_str(), stored.version.1) != VERSION {
@@ -245,7 +245,7 @@ impl Fleet {
         let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
         let told = |us: u64| us as f64 / 1e6;
         let text = format!(
-            "another coordinator goes on with the run, of which {:.1}s were recorded; nobody watched anything meanwhile",
+            "another coordinator resumed the run at {:.1}s; nothing was sampled in between",
             told(last_us)
         );
         self.notes.push(format!("{text}, until {:.1}s", told(self.now_us())));

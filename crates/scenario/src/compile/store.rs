@@ -188,9 +188,6 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
     for (key, _) in node.entries() {
         let Some(text) = key.text() else { continue };
         let title = product.title();
-        if text == "directory" && product.keys().contains(&"durability") && is_there.is_none() {
-            continue;
-        }
         if !product.keys().contains(&text) {
             let way_out = match text {
                 "nodes" => "; write a second store with a name of its own".to_owned(),

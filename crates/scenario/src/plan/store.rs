@@ -248,14 +248,22 @@ impl Product {
     /// Keys of the scenario that say something of a store of this product.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Product::Cassandra | Product::Kafka => {
-                &["product", "version", "nodes", "heap", "durability", "addresses", "when", "ready within"]
-            }
+            Product::Cassandra | Product::Kafka => &[
+                "product",
+                "version",
+                "nodes",
+                "heap",
+                "durability",
+                "directory",
+                "addresses",
+                "when",
+                "ready within",
+            ],
             Product::Opensearch | Product::Solr => {
-                &["product", "version", "heap", "durability", "url", "when", "ready within"]
+                &["product", "version", "heap", "durability", "directory", "url", "when", "ready within"]
             }
             Product::Postgres | Product::Mariadb => {
-                &["product", "memory", "durability", "url", "when", "ready within"]
+                &["product", "memory", "durability", "directory", "url", "when", "ready within"]
             }
             Product::Redis | Product::Valkey => &[
                 "product",
@@ -267,6 +275,7 @@ impl Product {
                 "memory",
                 "durability",
                 "persistence",
+                "directory",
                 "url",
                 "when",
                 "ready within",
@@ -278,17 +287,31 @@ impl Product {
                 "memory",
                 "durability",
                 "persistence",
+                "directory",
                 "url",
                 "when",
                 "ready within",
             ],
-            Product::Dragonfly | Product::Memcached => {
+            Product::Dragonfly => &[
+                "product",
+                "nodes",
+                "threads",
+                "memory",
+                "durability",
+                "directory",
+                "url",
+                "when",
+                "ready within",
+            ],
+            Product::Memcached => {
                 &["product", "nodes", "threads", "memory", "durability", "url", "when", "ready within"]
             }
             Product::Eureka => &["product", "version", "heap", "url", "when", "ready within"],
             Product::Etcd => &["product", "url", "when", "ready within"],
             // .NET takes threads as it needs them
-            Product::Garnet => &["product", "nodes", "memory", "durability", "url", "when", "ready within"],
+            Product::Garnet => {
+                &["product", "nodes", "memory", "durability", "directory", "url", "when", "ready within"]
+            }
         }
     }
 

@@ -27,8 +27,13 @@ export default () => {
   late.message = null;
   late.error.message = "";
   told("late", late);
-  const { status, message } = client.healthCheck("shop.Cart");
-  console.log(JSON.stringify({ what: "health", status, message }));
+  const health = client.healthCheck("shop.Cart");
+  console.log(JSON.stringify({ what: "health", ...health, serves: health.status === grpc.HealthCheckServing }));
+  try {
+    client.healthCheck("nobody");
+  } catch (error) {
+    console.log(JSON.stringify({ what: "nobody", threw: /code = NotFound/.test(String(error)) }));
+  }
   check(added, { "status is OK": (r) => r && r.status === grpc.StatusOK, "the total": (r) => r.message.total === "42" });
   check(failed, { "status is NOT_FOUND": (r) => r.status === grpc.StatusNotFound });
   check(late, { "status is DEADLINE_EXCEEDED": (r) => r.status === grpc.StatusDeadlineExceeded });

@@ -250,13 +250,14 @@ fn a_script_of_k6_calls_as_k6_does() {
             }},
         }),
         serde_json::json!({
-            "what": "fail", "status": 5, "message": null, "trailers": {"reason": ["wished"]},
+            "what": "fail", "status": 5, "message": null, "trailers": {"content-type": ["application/grpc"], "reason": ["wished"]},
             "error": {"code": 5, "message": "no such cart: 100% – sorry", "details": []},
         }),
         serde_json::json!({
             "what": "late", "status": 4, "message": null, "trailers": {}, "error": {"code": 4, "message": "", "details": []},
         }),
-        serde_json::json!({"what": "health", "status": 0, "message": {"status": "SERVING"}}),
+        serde_json::json!({"what": "health", "status": 1, "serves": true}),
+        serde_json::json!({"what": "nobody", "threw": true}),
     ];
     assert_eq!(told, wanted, "{shown}");
     assert_says(&shown, &["shop.Cart/Fail", "grpc_req_duration"]);

@@ -5,7 +5,7 @@
 //! what is granted again to the server is granted at once, or where a stream [holds](Request::holds) its data once that is
 //! [released](Connection::release).
 //!
-//! What the server may make it keep is bounded: a frame that is not a body's, a list of headers, answers that are owed to
+//! What the server may make it keep is bounded: a frame that is not a body's, a header block, answers that are owed to
 //! PING and SETTINGS, streams that were given up. What its owner sends is kept until flow control lets it go.
 
 mod frames;
@@ -26,7 +26,7 @@ pub const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 pub const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// What either end may send on a connection or a stream before anybody has said anything.
 const FIRST_WINDOW_BYTES: u32 = 65_535;
-/// Largest list of headers of an answer, each with 32 bytes beside its own.
+/// Largest header block of an answer, each with 32 bytes beside its own.
 pub const HEADERS_BYTES: usize = 64 << 10;
 /// The same in its compressed form.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -78,7 +78,7 @@ pub enum Event<'a> {
         /// Whether that is all.
         ends: bool,
     },
-    /// Headers behind the body, in [`Connection::fields`]; that is all.
+    /// Trailers, in [`Connection::fields`]; that is all.
     Trailers {
         /// Whom they are for.
         owner: u32,
@@ -116,7 +116,7 @@ pub enum StreamError {
     Wrong(Violation),
 }
 
-/// A list of headers that came in part.
+/// A header block that came in part.
 #[derive(Debug, Clone, Copy)]
 struct Listing {
     stream: u32,
@@ -339,7 +339,7 @@ impl Connection {
         }
         match self.listing {
             Some(listing) if (head.kind, head.stream) != (kind::CONTINUATION, listing.stream) => {
-                Err(Violation::protocol("another frame came within a list of headers"))
+                Err(Violation::protocol("another frame came within a header block"))
             }
             _ => Ok(()),
         }

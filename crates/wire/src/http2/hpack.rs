@@ -84,27 +84,27 @@ impl Fields {
     }
 }
 
-/// Why bytes are no list of headers. The table is of no more use then, and so is the connection.
+/// Why bytes are no header block. The table is of no more use then, and so is the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// They end within something.
-    #[error("a list of headers ends too early")]
+    #[error("a header block ends too early")]
     Truncated,
     /// A number is larger than any that could be meant.
-    #[error("a number in a list of headers is too large")]
+    #[error("a number in a header block is too large")]
     Number,
     /// A place in the table where there is nothing.
-    #[error("a list of headers names a place in the table where nothing is")]
+    #[error("a header block names a place in the table where nothing is")]
     Index,
     /// A coded text that is none.
-    #[error("a text in a list of headers is not in its code")]
+    #[error("a text in a header block is not in its code")]
     Huffman,
     /// The table gets a size that was not agreed, or in the middle of a list.
-    #[error("a list of headers gives the table a size that it cannot have")]
+    #[error("a header block gives the table a size that it cannot have")]
     TableSize,
 }
 
-/// Reads lists of headers, with the table that they share.
+/// Reads header blocks, with the table that they share.
 #[derive(Debug, Default)]
 pub struct Decoder {
     table: Table,

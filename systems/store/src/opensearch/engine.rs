@@ -231,8 +231,8 @@ impl Engine {
             Engine::Solr => (
                 format!("{}/select?omitHeader=true", self.path(index)),
                 json!({
-                    // a parser that takes every letter but a blank as it is
-                    "query": {"simple": {"query": words, "qf": "story", "q.operators": "WHITESPACE", "q.op": "OR"}},
+                    // a parser that takes every letter but a blank as it is, but for a star alone
+                    "query": {"simple": {"query": if words.trim() == "*" { "" } else { words }, "qf": "story", "q.operators": "WHITESPACE", "q.op": "OR"}},
                     "sort": "id desc",
                     "fields": "sender",
                     "limit": limit,

@@ -19,7 +19,7 @@ pub(super) struct Reply {
     status: u16,
     headers: Fields,
     body: Vec<u8>,
-    /// The headers behind the body, where that is kept.
+    /// The trailers, where that is kept.
     trailers: Fields,
     /// The body, where it is kept.
     content: Content,
@@ -53,12 +53,12 @@ impl Reply {
         self.length_bytes = 0;
     }
 
-    /// Whether the headers behind the body are wanted: where that is.
+    /// Whether the trailers are wanted: where that is.
     pub fn wants_trailers(&self) -> bool {
         self.is_kept
     }
 
-    /// The headers behind the body came, and leave room in their place.
+    /// The trailers came, and leave room in their place.
     pub fn take_trailers(&mut self, trailers: &mut Fields) -> Result<(), Violation> {
         if trailers.len() > HEADERS {
             return Err(HttpError::TooManyHeaders { limit: HEADERS }.into());

@@ -20,7 +20,7 @@ pub(super) fn told(error: StreamError) -> io::Error {
 
 /// Something against the protocol.
 pub(super) fn wrong(violation: Violation) -> io::Error {
-    stream_failure::violation(format!("what the server sent is not right in HTTP/2: {violation}"))
+    stream_failure::violation(format!("HTTP/2 violation by the server: {violation}"))
 }
 
 /// Whether the server says that it has done nothing about this request, so that it may be sent again: it ends the connection

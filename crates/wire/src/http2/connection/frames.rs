@@ -17,7 +17,7 @@ const WINDOW_TOO_LARGE: Violation =
 
 /// The number in a payload of four bytes.
 fn number(payload: &[u8]) -> Result<u32, Violation> {
-    let bytes = payload.try_into().map_err(|_| Violation::size("a frame has not the length of its kind"))?;
+    let bytes = payload.try_into().map_err(|_| Violation::size("wrong length for this type of frame"))?;
     Ok(u32::from_be_bytes(bytes))
 }
 
@@ -39,7 +39,7 @@ impl Connection {
             kind::GOAWAY => self.going_away(head, payload, out)?,
             kind::PRIORITY if head.stream == 0 => return Err(of_no_stream()),
             kind::PUSH_PROMISE => {
-                return Err(Violation::protocol("the server pushes though it was told not to"));
+                return Err(Violation::protocol("PUSH_PROMISE although push is disabled"));
             }
             // of others nothing need be known
             _ => {}
@@ -72,11 +72,14 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Result<Step<'static>, Violation> {
         let Some(listing) = &mut self.listing else {
-            return Err(Violation::protocol("a list of headers goes on that has not begun"));
+            return Err(Violation::protocol("CONTINUATION without HEADERS"));
         };
         listing.frames += 1;
         if listing.frames > BLOCK_FRAMES || self.block.len() + part.len() > BLOCK_BYTES {
-            return Err(Violation::new(Reason::ENHANCE_YOUR_CALM, "a list of headers goes on and on"));
+            return Err(Violation::new(
+                Reason::ENHANCE_YOUR_CALM,
+                "a header block of more than 256 KiB or 128 frames",
+            ));
         }
         self.block.extend_from_slice(part);
         if !head.has(flag::END_HEADERS) {
@@ -88,14 +91,14 @@ impl Connection {
         self.list(listing, &block, out)
     }
 
-    /// A list of headers is whole.
+    /// A header block is whole.
     fn list(&mut self, of: Listing, block: &[u8], out: &mut Vec<u8>) -> Result<Step<'static>, Violation> {
         let Listing { stream: id, ends, .. } = of;
         // also where nobody wants it: later ones build on it
         let is_whole = self
             .decoder
             .decode(block, HEADERS_BYTES, &mut self.fields)
-            .map_err(|_| Violation::new(Reason::COMPRESSION_ERROR, "a list of headers cannot be read"))?;
+            .map_err(|_| Violation::new(Reason::COMPRESSION_ERROR, "a header block that cannot be read"))?;
         let Some(stream) = self.streams.get_mut(&id) else { return self.late(id) };
         let owner = stream.owner;
         if !is_whole {
@@ -104,7 +107,7 @@ impl Connection {
         }
         if stream.has_answer {
             let read = head::trailers(&self.fields).and_then(|()| match (ends, stream.left) {
-                (false, _) => Err("headers behind the body of the answer do not end it".into()),
+                (false, _) => Err("trailers of the answer do not end it".into()),
                 (true, Some(1..)) => Err(TOO_SHORT.into()),
                 (true, _) => Ok(()),
             });
@@ -248,7 +251,7 @@ impl Connection {
         more: u32,
         out: &mut Vec<u8>,
     ) -> Result<Step<'static>, Violation> {
-        const NOTHING: Violation = Violation::protocol("the server grants nothing, and says so");
+        const NOTHING: Violation = Violation::protocol("WINDOW_UPDATE of 0");
         if head.stream == 0 {
             if more == 0 {
                 return Err(NOTHING);
@@ -277,7 +280,7 @@ impl Connection {
 
     fn settings(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         if head.stream != 0 {
-            return Err(Violation::protocol("SETTINGS are of a stream"));
+            return Err(Violation::protocol("SETTINGS on a stream"));
         }
         let is_ack = head.has(flag::ACK);
         if is_ack && !payload.is_empty() || !payload.len().is_multiple_of(setting::BYTES) {
@@ -293,10 +296,10 @@ impl Connection {
                 setting::MAX_CONCURRENT_STREAMS => self.most_streams = value as usize,
                 setting::INITIAL_WINDOW_SIZE => self.set_stream_window(value)?,
                 setting::ENABLE_PUSH if value != 0 => {
-                    return Err(Violation::protocol("the server offers to be pushed to"));
+                    return Err(Violation::protocol("SETTINGS_ENABLE_PUSH is not 0"));
                 }
                 setting::MAX_FRAME_SIZE if !(PAYLOAD_BYTES as u32..=MOST_PAYLOAD_BYTES).contains(&value) => {
-                    return Err(Violation::protocol("the server names a size of frames that none can have"));
+                    return Err(Violation::protocol("SETTINGS_MAX_FRAME_SIZE out of range"));
                 }
                 // the table of headers is not used, frames are never larger than all must take
                 _ => {}
@@ -347,7 +350,7 @@ impl Connection {
         match self.owed > OWED_BYTES {
             true => Err(Violation::new(
                 Reason::ENHANCE_YOUR_CALM,
-                "the server sends on and on, and does not read what it is sent",
+                "more than 256 KiB of answers to PING and SETTINGS are unread",
             )),
             false => Ok(()),
         }

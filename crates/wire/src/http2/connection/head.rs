@@ -1,4 +1,4 @@
-//! What a list of headers says about an answer (RFC 9113, 8.2 and 8.3).
+//! What a header block says about an answer (RFC 9113, 8.2 and 8.3).
 
 use crate::http2::hpack::Fields;
 use crate::http2::{Violation, is_value};
@@ -28,7 +28,7 @@ pub(super) struct Head {
     pub length: Option<u64>,
 }
 
-/// Why a list of headers is none of an answer.
+/// Why a header block is none of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// The stream ends.
@@ -68,7 +68,7 @@ pub(super) fn answer(fields: &mut Fields) -> Result<Head, Wrong> {
             let told = std::str::from_utf8(value).ok().filter(|value| !value.starts_with('+'));
             let told = told.and_then(|value| value.parse().ok());
             if told.is_none() || length.is_some_and(|length| Some(length) != told) {
-                return Err("the answer has a length that is none, or two of them".into());
+                return Err("content-length is not a number, or there are two that differ".into());
             }
             length = told;
         }
@@ -109,7 +109,7 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), Wrong> {
     }
     if matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
     {
-        return Err("a header speaks of a connection of HTTP/1.1".into());
+        return Err("a header of HTTP/1.1 connections".into());
     }
     Ok(())
 }

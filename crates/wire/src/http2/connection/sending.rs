@@ -33,7 +33,7 @@ impl Stream {
 }
 
 impl Connection {
-    /// Begins a stream with a list of headers, as [`hpack`](crate::http2::hpack) writes it; its number. None where the
+    /// Begins a stream with a header block, as [`hpack`](crate::http2::hpack) writes it; its number. None where the
     /// connection takes no further one.
     pub fn request(&mut self, block: &[u8], request: Request, out: &mut Vec<u8>) -> Option<u32> {
         if self.is_going_away() {
