@@ -17,8 +17,8 @@ import interop  # noqa: E402
 class Cart(services.CartServicer):
     def Add(self, item, context):
         user = dict(context.invocation_metadata()).get("user", "")
-        context.send_initial_metadata((("served-by", "cart"),))
-        context.set_trailing_metadata((("cost", str(item.amount)), ("served-by", "a trailer")))
+        context.send_initial_metadata((("served-by", "cart"), ("place", "before")))
+        context.set_trailing_metadata((("cost", str(item.amount)), ("place", "after")))
         left_s = context.time_remaining()
         return protos.Total(total=item.amount, item=item, user=user, left_s=left_s or 0)
 

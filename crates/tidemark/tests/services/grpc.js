@@ -8,9 +8,9 @@ client.load(["protos"], "shop/cart.proto");
 export const options = { vus: 1, iterations: 1, thresholds: { grpc_req_duration: ["p(95)<5000"], checks: ["rate==1"] } };
 
 const told = (what, answer) => {
-  const { "content-type": type, "served-by": servedBy } = answer.headers;
+  const { "content-type": type, "served-by": servedBy, place } = answer.headers;
   const { error, trailers, message } = answer;
-  console.log(JSON.stringify({ what, status: answer.status, message, error, type, servedBy, trailers }));
+  console.log(JSON.stringify({ what, status: answer.status, message, error, type, servedBy, place, trailers }));
 };
 
 export default () => {

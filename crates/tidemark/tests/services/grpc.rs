@@ -242,8 +242,8 @@ fn a_script_of_k6_calls_as_k6_does() {
         .collect();
     let wanted = [
         serde_json::json!({
-            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"],
-            "trailers": {"cost": ["42"], "served-by": ["a trailer"]},
+            "what": "add", "status": 0, "error": null, "type": ["application/grpc"], "servedBy": ["cart"], "place": ["before"],
+            "trailers": {"cost": ["42"], "place": ["after"]},
             "message": {"user": "ann", "leftS": 0, "total": "42", "item": {
                 "at": "2025-01-02T03:04:05Z", "cash": true, "name": "lamp", "amount": "42", "size": "LARGE", "picture": "aGk=",
                 "marks": {"a": 1},

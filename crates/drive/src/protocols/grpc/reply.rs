@@ -287,7 +287,7 @@ impl Answer for Reply {
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
-        self.front.get(name).or_else(|| self.behind.get(name))
+        self.behind.get(name).or_else(|| self.front.get(name))
     }
 
     fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
