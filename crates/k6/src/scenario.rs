@@ -1,5 +1,6 @@
 //! The scenario that drives a script as its options ask.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tidemark_scenario::source::{Load, Map, Phase, Scalar, Scenario, Session, System, Value, verbatim};
@@ -43,9 +44,12 @@ pub(crate) fn scenario(
         if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
     };
     // reflection tells the types where the script loads none
+    // the script says where they are from where it is itself
+    let beside_script =
+        |path: &str| Path::new(file).with_file_name("").join(path).to_string_lossy().into_owned();
     let of = |paths: &[String], origin: &str| -> Vec<Value> {
         let all = paths.iter().filter(|_| is_grpc(origin));
-        all.map(|path| Value::from(verbatim(path))).collect()
+        all.map(|path| Value::from(verbatim(&beside_script(path)))).collect()
     };
     let protos = |origin: &str| of(&types.protos, origin);
     // files beside the script find each other without
@@ -68,7 +72,7 @@ pub(crate) fn scenario(
             target.insert("includes", includes(origin));
         }
         if let Some(file) = descriptors(origin) {
-            target.insert("descriptors", verbatim(file));
+            target.insert("descriptors", verbatim(&beside_script(file)));
         }
         targets.insert(format!("other{}", at + 1), target);
     }
@@ -132,7 +136,7 @@ pub(crate) fn scenario(
             tls: tls(system),
             protos: protos(system),
             includes: includes(system),
-            descriptors: descriptors(system).map(|file| verbatim(file).into()),
+            descriptors: descriptors(system).map(|file| verbatim(&beside_script(file)).into()),
             ..System::default()
         }),
         targets,

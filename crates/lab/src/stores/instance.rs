@@ -69,7 +69,7 @@ pub struct DataDir(PathBuf, bool);
 impl Drop for DataDir {
     fn drop(&mut self) {
         if !self.1 {
-            // a rest that cannot be removed is within the run directory, where the user sees it
+            // a rest that cannot be removed is where the user sees it: in the run directory, or in that of the store
             let _ = fs::remove_dir_all(&self.0);
             // the folder of all data goes with the last that is in it
             let _ = self.0.parent().map(fs::remove_dir);
@@ -196,7 +196,7 @@ impl<'a> Site<'a> {
                 return refused("a fault of its disk needs a disk of its own; leave `directory` out");
             }
             if !directory.is_dir() {
-                return refused("there is no such directory; make it first");
+                return refused("this is not a directory that exists; make it first");
             }
             let folder = std::path::absolute(directory).map_err(|error| unwritable(directory, &error))?;
             given = Some(folder.join(format!("tidemark-{}", unique())).join(name));

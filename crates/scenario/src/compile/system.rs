@@ -183,7 +183,13 @@ fn types(said: &language::System<'_>, origin: &SystemOrigin, base: &Path, sink: 
         Some(Or::First(file)) => vec![base.join(file)],
         Some(Or::Second(files)) => files.iter().map(|file| base.join(file)).collect(),
     };
-    let (protos, includes) = (files(&said.protos.value), files(&said.includes.value));
+    let (mut protos, includes) = (files(&said.protos.value), files(&said.includes.value));
+    // a file may also be named as others import it
+    for proto in protos.iter_mut().filter(|proto| !proto.exists()) {
+        let name = proto.strip_prefix(base).unwrap_or(proto).to_owned();
+        let found = includes.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
+        *proto = found.unwrap_or_else(|| std::mem::take(proto));
+    }
     if protos.is_empty() {
         said.includes.refuse(sink, "these are folders of `protos`, of which there are none");
         let read = Types::of_descriptors(&base.join(said.descriptors.value.as_ref()?));
