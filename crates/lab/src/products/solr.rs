@@ -3,6 +3,7 @@
 //! The project's jars come without a program. A small one is compiled before the first start. It starts the embedded
 //! server of the project's tests, which is the only one in Maven's repositories.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -95,7 +96,14 @@ impl Launcher for Solr {
         let answer = rest::get(place.listens, &format!("/solr/{CORE}/schema/name"))?;
         // while the core is loaded, the answer is an error without a name
         let Schema { name } = serde_json::from_str(&answer.body).map_err(|_| answer.unexpected())?;
-        NotReady::unless_same(name, &identity.name)
+        NotReady::unless_same(name, &identity.name)?;
+        // a core that was killed serves before its update log is replayed
+        let answer = rest::get(place.listens, LOG_STATE)?;
+        let state: Metrics = serde_json::from_str(&answer.body).map_err(|_| answer.unexpected())?;
+        match state.metrics.values().next() {
+            Some(&ACTIVE) => Ok(()),
+            _ => Err(io::Error::other("it still replays its update log").into()),
+        }
     }
 }
 
@@ -103,6 +111,15 @@ impl Launcher for Solr {
 #[derive(Deserialize)]
 struct Schema {
     name: String,
+}
+
+/// Where it tells the state of its update log, and the state in which nothing is left to replay.
+const LOG_STATE: &str = "/solr/admin/metrics?key=solr.core.outbound:TLOG.state";
+const ACTIVE: u8 = 3;
+
+#[derive(Deserialize)]
+struct Metrics {
+    metrics: BTreeMap<String, u8>,
 }
 
 /// How far the update log is when a request is acknowledged.
@@ -170,17 +187,27 @@ mod tests {
 
     #[test]
     fn a_node_serves_once_its_core_is_loaded_and_another_one_is_refused() {
-        let ask = |status: &str, body: &str| {
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            let (address, server) = rest::tests::answers(vec![answer]);
+        let ask = |answers: &[(&str, &str)]| {
+            let answer = |(status, body): &(&str, &str)| {
+                format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+            };
+            let (address, server) = rest::tests::answers(answers.iter().map(answer).collect());
             let said = Solr.ask(address.into(), &"ours".into(), None);
             assert!(server.join().unwrap()[0].starts_with("GET /solr/outbound/schema/name "));
             said
         };
-        ask("200 OK", r#"{"responseHeader":{"status":0},"name":"ours"}"#).unwrap();
-        let early = ask("503 ", r#"{"error":{"msg":"SolrCore is loading","code":503}}"#).unwrap_err();
+        let ours = ("200 OK", r#"{"responseHeader":{"status":0},"name":"ours"}"#);
+        let log = |state: &str| {
+            format!(
+                r#"{{"responseHeader":{{"status":0}},"metrics":{{"solr.core.outbound:TLOG.state":{state}}}}}"#
+            )
+        };
+        ask(&[ours, ("200 OK", &log("3"))]).unwrap();
+        let early = ask(&[ours, ("200 OK", &log("0"))]).unwrap_err();
+        assert!(matches!(&early, NotReady::Yet(_)) && early.to_string().contains("replays"), "{early}");
+        let early = ask(&[("503 ", r#"{"error":{"msg":"SolrCore is loading","code":503}}"#)]).unwrap_err();
         assert!(matches!(&early, NotReady::Yet(_)) && early.to_string().contains("503"), "{early}");
-        let refused = ask("200 OK", r#"{"name":"theirs"}"#).unwrap_err();
+        let refused = ask(&[("200 OK", r#"{"name":"theirs"}"#)]).unwrap_err();
         assert!(matches!(&refused, NotReady::Another(name) if name == "theirs"), "{refused}");
     }
 }
