@@ -399,7 +399,7 @@ fn what_is_wrong_on_a_connection_ends_it() {
         (frame_of(8, 0, 0, &[0; 4]), "WINDOW_UPDATE of 0", Reason::PROTOCOL_ERROR),
         (frame_of(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff]), "window", Reason::FLOW_CONTROL_ERROR),
         (frame_of(8, 0, 0, &[0; 3]), "for this type of frame", Reason::FRAME_SIZE_ERROR),
-        (frame_of(4, 0, 1, b""), "of a stream", Reason::PROTOCOL_ERROR),
+        (frame_of(4, 0, 1, b""), "on a stream", Reason::PROTOCOL_ERROR),
         (frame_of(4, 1, 0, &[0; 6]), "length", Reason::FRAME_SIZE_ERROR),
         (settings(&[0; 5]), "length", Reason::FRAME_SIZE_ERROR),
         (settings(&[0, 2, 0, 0, 0, 1]), "ENABLE_PUSH", Reason::PROTOCOL_ERROR),
