@@ -320,6 +320,11 @@ impl<I: Io> Streams<I> {
     /// A request is over: one that was held may go.
     fn over(&mut self, l: usize) {
         self.links[l].active -= 1;
+        self.begin_held(l);
+    }
+
+    /// Begins requests that were held, as far as the server takes them.
+    fn begin_held(&mut self, l: usize) {
         while self.links[l].has_room() {
             let Some(next) = self.links[l].held.pop_front() else { return };
             self.begin(next as usize, l);
@@ -411,8 +416,10 @@ impl<I: Io> Streams<I> {
             self.dirty.push(l as u32);
         }
         if is_going_away {
-            self.retire(l, &failure::unsent());
+            return self.retire(l, &failure::unsent());
         }
+        // it may take more than before
+        self.begin_held(l);
     }
 
     /// It takes no further request: those that it holds are told why.

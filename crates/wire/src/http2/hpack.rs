@@ -131,8 +131,11 @@ impl Decoder {
             let name_bytes = match *first {
                 0x80.. => {
                     let (name, value) = self.get(input.number(7)?)?;
-                    fields.bytes.extend_from_slice(name);
-                    fields.bytes.extend_from_slice(value);
+                    // few bytes may name much in the table: what is left out is not copied
+                    if is_whole {
+                        fields.bytes.extend_from_slice(name);
+                        fields.bytes.extend_from_slice(value);
+                    }
                     name.len()
                 }
                 first @ 0x20..0x40 => {
@@ -149,7 +152,12 @@ impl Decoder {
                     let is_kept = first >= 0x40;
                     match input.number(if is_kept { 6 } else { 4 })? {
                         0 => input.text(&mut fields.bytes)?,
-                        index => fields.bytes.extend_from_slice(self.get(index)?.0),
+                        index => {
+                            let (name, _) = self.get(index)?;
+                            if is_whole || is_kept {
+                                fields.bytes.extend_from_slice(name);
+                            }
+                        }
                     }
                     let name_bytes = fields.bytes.len() - begin;
                     input.text(&mut fields.bytes)?;

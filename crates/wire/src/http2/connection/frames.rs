@@ -199,6 +199,10 @@ impl Connection {
             if data.padding > data.left {
                 return Err(TOO_MUCH_PADDING);
             }
+            if !data.ends {
+                // its owner hears nothing of padding, and its length is padding, too
+                self.release_held(data.stream, data.padding as u32 + 1, out);
+            }
         }
         let (bytes, rest) = input.split_at(input.len().min(data.left - data.padding));
         *input = rest;

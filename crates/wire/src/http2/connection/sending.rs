@@ -134,8 +134,14 @@ impl Connection {
 
     /// Lets the server send what it was granted on a stream that [holds](Request::holds) once more: what came has been read.
     pub fn release(&mut self, id: u32, out: &mut Vec<u8>) {
+        self.release_held(id, u32::MAX, out);
+    }
+
+    /// The same of so many bytes at most.
+    pub(super) fn release_held(&mut self, id: u32, most: u32, out: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let bytes = std::mem::take(&mut stream.held);
+        let bytes = stream.held.min(most);
+        stream.held -= bytes;
         if let Some(more) = stream.granted.release(bytes) {
             frame::write(kind::WINDOW_UPDATE, 0, id, &more.to_be_bytes(), out);
         }

@@ -159,7 +159,7 @@ fn what_is_owed_is_said_and_bounded() {
     let most = OWED_BYTES / ping.len();
     assert!(client.hear(&ping.repeat(most)).is_empty());
     let heard = client.hear(&ping);
-    assert!(heard[0].contains("does not read what it is sent"), "{heard:?}");
+    assert!(heard[0].contains("are unread"), "{heard:?}");
 }
 
 #[test]
@@ -246,6 +246,31 @@ fn what_came_is_granted_again_at_once_or_when_it_is_released() {
 }
 
 #[test]
+fn padding_is_granted_again_at_once_since_nobody_hears_of_it() {
+    let mut client = Client::new();
+    let held = client.ask(Request { holds: true, ..GET });
+    client.hear(&headers(held, 0, OK));
+    client.out.clear();
+    // 256 bytes, all of them padding
+    let padding = data(held, flag::PADDED, &[&[255][..], &[0; 255]].concat());
+    assert_eq!(client.hear(&padding.repeat(2_047)), Vec::<String>::new());
+    assert!(client.said().is_empty());
+    // its length comes later than its head
+    client.hear(&padding[..HEAD_BYTES]);
+    client.connection.release(held, &mut client.out);
+    assert_eq!(client.said(), [(8, 0, held, 4)], "512 KiB, released between the two");
+    assert_eq!(client.hear(&padding[HEAD_BYTES..]), Vec::<String>::new());
+    assert_eq!(client.connection.streams[&held].held, 0);
+    client.hear(&padding.repeat(2_048));
+    assert_eq!(client.said(), [(8, 0, held, 4)]);
+    // what is not padding waits for its owner
+    let heard = client.hear(&data(held, flag::PADDED, b"\x03abc123"));
+    assert_eq!((&heard[..], client.connection.streams[&held].held), (&["7 data 3".to_owned()][..], 3));
+    assert_eq!(client.hear(&data(held, flag::PADDED | END, b"\x03123")), ["7 data 0 end"]);
+    assert!(client.connection.streams.is_empty());
+}
+
+#[test]
 fn a_server_that_goes_away_names_what_it_left() {
     let mut client = Client::new();
     (1..=3).for_each(|owner| assert_eq!(client.ask(Request { owner, ..GET }), owner * 2 - 1));
@@ -303,7 +328,7 @@ fn what_is_wrong_on_a_stream_ends_that_stream() {
         ([headers(1, 0, &[status, ("content-length", "1")]), headers(1, END, &[])].concat(), "shorter"),
         ([headers(1, 0, OK), headers(1, 0, &[("a", "b")])].concat(), "do not end it"),
         ([headers(1, 0, OK), headers(1, END, OK)].concat(), "behind the body"),
-        (frame_of(8, 0, 1, &[0; 4]), "grants nothing"),
+        (frame_of(8, 0, 1, &[0; 4]), "WINDOW_UPDATE of 0"),
     ];
     for (bytes, words) in cases {
         let mut client = Client::new();
@@ -341,45 +366,45 @@ fn what_is_wrong_on_a_connection_ends_it() {
         (frame_of(1, 4 | flag::PADDED, 1, b"\x02\x88"), "padding", Reason::PROTOCOL_ERROR),
         (frame_of(1, 4 | flag::PRIORITY, 1, b"\0\0\0\0"), "priority", Reason::FRAME_SIZE_ERROR),
         (frame_of(1, 4, 1, b"\xff"), "cannot be read", Reason::COMPRESSION_ERROR),
-        (frame_of(9, 4, 1, b"\x88"), "has not begun", Reason::PROTOCOL_ERROR),
+        (frame_of(9, 4, 1, b"\x88"), "without HEADERS", Reason::PROTOCOL_ERROR),
         (
             [frame_of(1, 0, 1, b""), frame_of(9, 4, 3, b"\x88")].concat(),
-            "within a list",
+            "within a header block",
             Reason::PROTOCOL_ERROR,
         ),
         (
             [frame_of(1, 0, 1, b""), frame_of(6, 0, 0, &[0; 8])].concat(),
-            "within a list",
+            "within a header block",
             Reason::PROTOCOL_ERROR,
         ),
         (
             [frame_of(1, 0, 1, b""), frame_of(9, 0, 1, b"").repeat(BLOCK_FRAMES + 1)].concat(),
-            "on and on",
+            "or 128 frames",
             Reason::ENHANCE_YOUR_CALM,
         ),
         (
             [frame_of(1, 0, 1, b""), frame_of(9, 0, 1, &[0x88; PAYLOAD_BYTES]).repeat(17)].concat(),
-            "on and on",
+            "or 128 frames",
             Reason::ENHANCE_YOUR_CALM,
         ),
-        (frame_of(3, 0, 1, &[0; 5]), "length of its kind", Reason::FRAME_SIZE_ERROR),
+        (frame_of(3, 0, 1, &[0; 5]), "for this type of frame", Reason::FRAME_SIZE_ERROR),
         (frame_of(3, 0, 0, &[0; 4]), "nobody opened", Reason::PROTOCOL_ERROR),
         (frame_of(3, 0, 9, &[0; 4]), "nobody opened", Reason::PROTOCOL_ERROR),
         (frame_of(2, 0, 0, &[0; 5]), "nobody opened", Reason::PROTOCOL_ERROR),
-        (frame_of(5, 4, 1, &[0, 0, 0, 2, 0x82]), "pushes", Reason::PROTOCOL_ERROR),
+        (frame_of(5, 4, 1, &[0, 0, 0, 2, 0x82]), "PUSH_PROMISE", Reason::PROTOCOL_ERROR),
         (frame_of(6, 0, 0, &[0; 7]), "eight bytes", Reason::FRAME_SIZE_ERROR),
         (frame_of(6, 0, 1, &[0; 8]), "of a stream", Reason::PROTOCOL_ERROR),
         (frame_of(7, 0, 0, &[0; 7]), "eight bytes", Reason::FRAME_SIZE_ERROR),
         (frame_of(7, 0, 1, &[0; 8]), "of a stream", Reason::PROTOCOL_ERROR),
-        (frame_of(8, 0, 0, &[0; 4]), "grants nothing", Reason::PROTOCOL_ERROR),
+        (frame_of(8, 0, 0, &[0; 4]), "WINDOW_UPDATE of 0", Reason::PROTOCOL_ERROR),
         (frame_of(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff]), "window", Reason::FLOW_CONTROL_ERROR),
-        (frame_of(8, 0, 0, &[0; 3]), "length of its kind", Reason::FRAME_SIZE_ERROR),
-        (frame_of(4, 0, 1, b""), "of a stream", Reason::PROTOCOL_ERROR),
+        (frame_of(8, 0, 0, &[0; 3]), "for this type of frame", Reason::FRAME_SIZE_ERROR),
+        (frame_of(4, 0, 1, b""), "on a stream", Reason::PROTOCOL_ERROR),
         (frame_of(4, 1, 0, &[0; 6]), "length", Reason::FRAME_SIZE_ERROR),
         (settings(&[0; 5]), "length", Reason::FRAME_SIZE_ERROR),
-        (settings(&[0, 2, 0, 0, 0, 1]), "pushed to", Reason::PROTOCOL_ERROR),
+        (settings(&[0, 2, 0, 0, 0, 1]), "ENABLE_PUSH", Reason::PROTOCOL_ERROR),
         (settings(&[0, 4, 0x80, 0, 0, 0]), "window", Reason::FLOW_CONTROL_ERROR),
-        (settings(&[0, 5, 0, 0, 0x3f, 0xff]), "size of frames", Reason::PROTOCOL_ERROR),
+        (settings(&[0, 5, 0, 0, 0x3f, 0xff]), "MAX_FRAME_SIZE", Reason::PROTOCOL_ERROR),
         (vec![0, 0x40, 1, 0, 0, 0, 0, 0, 1], "larger than a frame", Reason::FRAME_SIZE_ERROR),
     ];
     for (bytes, words, reason) in cases {

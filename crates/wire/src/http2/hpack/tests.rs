@@ -176,6 +176,29 @@ fn what_is_too_much_is_left_out_and_the_table_is_right() {
     assert_eq!((decoder.table.size, decoder.get(62)), (0, Err(HpackError::Index)));
 }
 
+#[test]
+fn what_is_too_much_is_not_copied_out_of_the_table() {
+    let (mut decoder, mut fields) = (Decoder::default(), Fields::default());
+    let mut large = hex("40");
+    [b'n', b'v'].iter().for_each(|byte| write_value(&[*byte; 1_900], &mut large));
+    assert_eq!(decoder.decode(&large, LIMIT_BYTES, &mut fields), Ok(true));
+    // one that is too much; then the large one by its place, and its name by its place
+    let (mut fields, mut block) = (Fields::default(), hex("00 01 61 01 62"));
+    block.extend(hex("be 0f 2f 00").repeat(1_000));
+    assert_eq!(decoder.decode(&block, 33, &mut fields), Ok(false));
+    assert!(fields.is_empty() && fields.bytes.capacity() < 100, "room for {}", fields.bytes.capacity());
+    // one that the table keeps, and whose name it has
+    block.extend(hex("7e 01 63"));
+    assert_eq!(decoder.decode(&block, 33, &mut fields), Ok(false));
+    assert_eq!(decoder.get(62), Ok((&[b'n'; 1_900][..], &b"c"[..])));
+    for (wrong, error) in
+        [("c0", HpackError::Index), ("0f 40 00", HpackError::Index), ("00", HpackError::Truncated)]
+    {
+        let block = [&block[..5], &hex(wrong)].concat();
+        assert_eq!(decoder.decode(&block, 33, &mut fields), Err(error), "{wrong}");
+    }
+}
+
 /// A header as somebody may write it: how, a name, a value; whether these are coded.
 type Written = (u8, Vec<u8>, Vec<u8>, bool);
 
