@@ -347,8 +347,9 @@ fn a_connection_that_is_refused_or_lost_is_no_status() {
         for mut stream in listener.incoming().flatten() {
             use std::io::{Read, Write};
             let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
-            // the request comes, and nobody answers it
+            // the request comes, perhaps with what comes before it, and nobody answers it
             let mut room = [0; 4096];
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(1)));
             for _ in 0..2 {
                 let _ = stream.read(&mut room);
             }
@@ -465,6 +466,28 @@ fn waiting_for_a_ping(answers: bool) -> SocketAddr {
         }
     });
     address
+}
+
+/// What a server without a window for it leaves waiting is bounded.
+#[test]
+fn a_stream_whose_server_grants_no_window_is_given_up() {
+    let text = "x".repeat(1 << 20);
+    let steps = format!(
+        "- grpc open: t.S/Both\n- repeat: 20\n  steps:\n    - grpc send: {{text: {text}}}\n- grpc close: OK"
+    );
+    let more = "load: {users: 1, hold: 60s}\nlimits: {sessions: 1, drain: 5s}";
+    let sum = run(&steps, more, waiting_for_a_ping(false));
+    // fifteen messages wait behind what is left of the first one
+    assert_eq!(sum.outcome(Outcome::Ok), 17, "{}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Protocol), 1, "{}", details(&sum));
+    assert!(details(&sum).contains("more than 16 MiB would wait on the stream"), "{}", details(&sum));
+    // one that is larger alone is sent
+    let steps = format!(
+        "- set: {{x: {text}}}\n- grpc open: t.S/Both\n- grpc send: {{text: '{}'}}\n- grpc close: OK\n  timeout: 300ms",
+        "${x}".repeat(17)
+    );
+    let sum = run(&steps, more, waiting_for_a_ping(false));
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 2), (Outcome::Timeout, 1)], "{}", details(&sum));
 }
 
 #[test]

@@ -40,6 +40,8 @@ use stream::{Exchange, Piece, Stream, Unanswered};
 
 /// Bytes that wait to be sent over a connection whose server does not read; then it is given up.
 const UNSENT_BYTES: usize = 16 << 20;
+/// Bytes that may wait on an open stream until its server takes them. One message may be larger.
+const WAITING_BYTES: usize = 16 << 20;
 /// A wait tells of what came over so many connections at least.
 const LINKS_PER_WAIT: usize = 512;
 
@@ -302,6 +304,10 @@ impl<I: Io> Streams<I> {
             return Err(ErrorKind::NotConnected.into());
         };
         let Piece { data, ends, awaits } = piece;
+        let waiting = client.waiting_bytes(exchange.number);
+        if waiting > 0 && !data.is_empty() && waiting + data.len() > WAITING_BYTES {
+            return Err(failure::untakeable(WAITING_BYTES));
+        }
         client.send(exchange.number, &data, ends, |sent| data.slice(sent..), &mut link.output);
         exchange.is_awaited = awaits;
         stream.begun = None;

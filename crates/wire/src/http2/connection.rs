@@ -6,7 +6,8 @@
 //! [released](Connection::release).
 //!
 //! What the server may make it keep is bounded: a frame that is not a body's, a header block, answers that are owed to
-//! PING and SETTINGS, streams that were given up. What its owner sends is kept until flow control lets it go.
+//! PING and SETTINGS, streams that were given up. What its owner sends is kept until flow control lets it go;
+//! how much that is, [`Connection::waiting_bytes`] tells.
 
 mod frames;
 mod head;
@@ -34,6 +35,8 @@ const BLOCK_BYTES: usize = 256 << 10;
 const BLOCK_FRAMES: usize = 128;
 /// Bytes that may wait to be sent before no more data is put behind them.
 pub const OUTPUT_BYTES: usize = 256 << 10;
+/// What a piece of data that waits takes beside its bytes.
+const PIECE_BYTES: usize = 64;
 /// Bytes of answers to PING and SETTINGS that may wait to be sent.
 const OWED_BYTES: usize = 256 << 10;
 /// Room for a frame that is kept for the next one.

@@ -44,6 +44,14 @@ pub(super) fn unsent() -> io::Error {
     stream_failure::untaken("the server is going away, and the connection takes no further request")
 }
 
+/// Of a message with which more than so many bytes would wait on its stream.
+pub(super) fn untakeable(most: usize) -> io::Error {
+    let most = most >> 20;
+    stream_failure::unsendable(format!(
+        "the server grants no window, or does not read: more than {most} MiB would wait on the stream"
+    ))
+}
+
 /// Of a request whose answer had begun when the server said that it had [not taken](was_not_taken) it.
 pub(super) fn left_within(error: StreamError) -> io::Error {
     broken(match error {

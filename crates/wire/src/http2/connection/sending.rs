@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::stream::{Granted, Stream};
-use super::{Connection, OUTPUT_BYTES, Request, STREAM_WINDOW_BYTES};
+use super::{Connection, OUTPUT_BYTES, PIECE_BYTES, Request, STREAM_WINDOW_BYTES};
 use crate::http2::Reason;
 use crate::http2::frame::{self, PAYLOAD_BYTES, flag, kind};
 
@@ -59,6 +59,7 @@ impl Connection {
             left: None,
             window: i64::from(self.stream_window),
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             ends: request.ends,
             is_open: !request.ends,
             is_ready: false,
@@ -96,9 +97,16 @@ impl Connection {
             }
         }
         if sent < bytes.len() {
+            stream.waiting_bytes += bytes.len() - sent;
             stream.waiting.push_back(rest(sent));
             self.make_ready(id);
         }
+    }
+
+    /// What waits on a stream until flow control lets it go, and takes room so long: bytes, with 64 more for each piece.
+    pub fn waiting_bytes(&self, id: u32) -> usize {
+        let stream = self.streams.get(&id);
+        stream.map_or(0, |stream| stream.waiting_bytes + stream.waiting.len() * PIECE_BYTES)
     }
 
     /// Puts a stream among those that are ready, if it is.
@@ -116,6 +124,7 @@ impl Connection {
             stream.is_ready = false;
             let Some(mut bytes) = stream.waiting.pop_front() else { continue };
             let now = bytes.split_to(stream.may_send(bytes.len(), self.window));
+            stream.waiting_bytes -= now.len();
             if !bytes.is_empty() {
                 stream.waiting.push_front(bytes);
             }

@@ -65,6 +65,8 @@ pub(super) struct Stream {
     pub window: i64,
     /// Data that waits until it may.
     pub waiting: VecDeque<Bytes>,
+    /// How many bytes these are.
+    pub waiting_bytes: usize,
     /// Whether nothing comes behind that.
     pub ends: bool,
     /// Whether this side is open still.

@@ -169,15 +169,18 @@ fn data_goes_as_far_as_the_windows_let_it_and_the_rest_follows() {
     let stream = client.ask(POST);
     client.say(stream, &[b'x'; 25], true);
     assert_eq!(client.said(), [(1, 4, 1, 1), (0, 0, 1, 10)]);
+    assert_eq!(client.connection.waiting_bytes(stream), 15 + PIECE_BYTES);
     let grant = |stream, bytes: u32| frame_of(kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
     assert!(client.hear(&grant(stream, 4)).is_empty());
     assert_eq!(client.said(), [(0, 0, 1, 4)]);
+    assert_eq!(client.connection.waiting_bytes(stream), 11 + PIECE_BYTES);
     // a larger first window is more for those that are open, too; a smaller one is less
     assert!(client.hear(&frame_of(kind::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 4])).is_empty());
     assert!(client.hear(&grant(stream, 6)).is_empty());
     assert_eq!(client.said(), [(4, 1, 0, 0)]);
     assert!(client.hear(&frame_of(kind::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 15])).is_empty());
     assert_eq!(client.said(), [(4, 1, 0, 0), (0, END, 1, 11)]);
+    assert_eq!(client.connection.waiting_bytes(stream), 0);
     assert_eq!(client.hear(&headers(1, END, OK)), ["8 head 200 0 end"]);
     assert!(client.said().is_empty());
 }
