@@ -461,6 +461,7 @@ impl Experiment {
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
             taken_over: load.taken_over.as_ref().map(|of| (of.reason.as_str(), of.never_sent)),
+            resumed: load.resumed.as_deref(),
             script_stopped,
             script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
             thresholds: &findings.thresholds,

@@ -268,6 +268,7 @@ impl Chosen {
             stopped: false,
             on_loss: self.on_loss,
             notes: Vec::new(),
+            resumed: Vec::new(),
             missing: 0,
             run_dir: run_dir.to_owned(),
             before: None,

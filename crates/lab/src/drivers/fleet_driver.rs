@@ -166,6 +166,8 @@ pub(super) struct Fleet {
     pub(super) next_number: usize,
     /// Who took over what.
     pub(super) notes: Vec<String>,
+    /// When other coordinators went on with the run.
+    pub(super) resumed: Vec<String>,
     /// Requests of the measured window that were due at agents whose share others took over, before they had it.
     pub(super) missing: u64,
     /// Where it is written down what another coordinator needs to go on.
@@ -438,6 +440,19 @@ fn threads(first: usize, count: usize) -> String {
     }
 }
 
+/// Why a run is no pass in which these were lost, whose share others took over.
+fn taken_over(names: &[String]) -> String {
+    match names {
+        [one] => format!(
+            "agent {one} was lost and others took its share over; what it sent after its last report is not known"
+        ),
+        _ => format!(
+            "agents {} were lost and others took their share over; what they sent after their last reports is not known",
+            in_words(names)
+        ),
+    }
+}
+
 /// `a`, `a and b`, `a, b and c`.
 fn in_words(names: &[String]) -> String {
     match names.split_last() {
@@ -499,25 +514,18 @@ impl Driver for Fleet {
     }
 
     fn end(self: Box<Self>) -> Result<Ended, LabError> {
-        let Fleet { agents, phases, coordinator, plan, notes, missing, .. } = *self;
+        let Fleet { agents, phases, coordinator, notes, resumed, missing, .. } = *self;
         drop(coordinator);
         let last_us = agents.iter().map(Agent::last_us).max().unwrap_or(0);
-        // what users would have done meanwhile is not counted
-        let counts = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
-        let told = |replaced: bool| {
-            let lost = agents.iter().filter(|agent| (agent.replaced && counts) == replaced);
-            let lost =
-                lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
-            let lost: Vec<String> = lost.collect();
-            (!lost.is_empty()).then(|| lost.join("; "))
-        };
-        let (broke, taken_over) = (told(false), told(true));
-        let taken_over = taken_over.map(|lost| TakenOver {
-            reason: format!(
-                "{lost}; other agents took its share over, and {missing} requests due before that were not sent"
-            ),
-            never_sent: missing,
-        });
+        let lost = agents.iter().filter(|agent| !agent.replaced);
+        let lost = lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
+        let lost: Vec<String> = lost.collect();
+        let broke = (!lost.is_empty()).then(|| lost.join("; "));
+        let replaced = agents.iter().filter(|agent| agent.replaced);
+        let replaced: Vec<String> = replaced.map(|agent| agent.name.clone()).collect();
+        let taken_over =
+            (!replaced.is_empty()).then(|| TakenOver { reason: taken_over(&replaced), never_sent: missing });
+        let resumed = (!resumed.is_empty()).then(|| resumed.join("; "));
         let told = agents.iter().map(Agent::figures).collect();
         let mut ends = agents.into_iter().filter_map(|agent| agent.end);
         let mut end = ends.next().unwrap_or_else(|| {
@@ -527,6 +535,6 @@ impl Driver for Fleet {
             DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() }
         });
         ends.for_each(|one| add(&mut end, one));
-        Ok(Ended { end, broke, taken_over, agents: told, notes })
+        Ok(Ended { end, broke, taken_over, resumed, agents: told, notes })
     }
 }

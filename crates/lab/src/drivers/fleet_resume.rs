@@ -35,6 +35,7 @@ pub(super) struct Stored {
     rebalance: bool,
     next_number: usize,
     notes: Vec<String>,
+    resumed: Vec<String>,
     missing: u64,
 }
 
@@ -180,6 +181,7 @@ impl Fleet {
             on_loss,
             next_number: stored.next_number,
             notes: stored.notes,
+            resumed: stored.resumed,
             missing: stored.missing,
             run_dir: run_dir.to_owned(),
             before: Some(before),
@@ -211,6 +213,7 @@ impl Fleet {
             rebalance: self.on_loss == OnLoss::Rebalance,
             next_number: self.next_number,
             notes: self.notes.clone(),
+            resumed: self.resumed.clone(),
             missing: self.missing,
         };
         // without it nobody can go on if this is killed; the run is none the worse
@@ -245,10 +248,11 @@ impl Fleet {
         let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
         let told = |us: u64| us as f64 / 1e6;
         let text = format!(
-            "another coordinator resumed the run at {:.1}s; nothing was sampled in between",
-            told(last_us)
+            "another coordinator resumed the run at {:.1}s; nothing was watched from then until {:.1}s",
+            told(last_us),
+            told(self.now_us())
         );
-        self.notes.push(format!("{text}, until {:.1}s", told(self.now_us())));
+        self.resumed.push(text.clone());
         self.tell(text);
         for member in 0..self.agents.len() {
             let agent = &mut self.agents[member];
