@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::{Notes, number};
+use super::faults::{FAKETIME, Notes, number};
 use super::{Asked, Nats, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
 
@@ -144,6 +144,31 @@ fn where_the_agents_have_stopped_the_run_ends_and_says_what_is_missing() {
     let again = resume(folder.path()).output().expect("it runs");
     assert_eq!(again.status.code(), Some(2));
     drop(agents);
+}
+
+#[test]
+fn a_wall_clock_before_the_begin_of_the_run_resumes_nothing() {
+    if !Path::new(FAKETIME).exists() {
+        eprintln!("skipped: there is no {FAKETIME}; Debian: apt-get install libfaketime");
+        return;
+    }
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 8);
+    let _agents = nats.with_agents(1);
+    let mut running = begin(folder.path(), &nats, &[]);
+    wait_until("the load has begun", || asked.count() > 250);
+    running.kill().expect("it is there");
+    running.wait().expect("it is gone");
+    let mut late = resume(folder.path());
+    let fake = [("LD_PRELOAD", FAKETIME), ("FAKETIME", "-1h"), ("DONT_FAKE_MONOTONIC", "1")];
+    let output = late.envs(fake).env("FAKETIME_DONT_FAKE_MONOTONIC", "1").output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("the wall clock of this machine is before the begin of the run"), "{told}");
+    // nothing is changed: with the right one it goes on
+    let output = resume(folder.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
