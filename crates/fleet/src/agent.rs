@@ -1,5 +1,6 @@
 //! An agent: it says that it is there, tells the time, and drives for one coordinator at a time.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -345,7 +346,7 @@ fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, hea
     nats.beside(async move {
         let Ok(mut orders) = client.subscribe(subject).await else { return };
         // what was taken over is said again and again
-        let mut known = 0;
+        let mut known = BTreeSet::new();
         while let Some(message) = orders.next().await {
             let Some(heard) = heard.upgrade() else { return };
             heard.lock().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
@@ -356,10 +357,9 @@ fn listen(nats: &Nats, (run, member): (&str, usize), sender: &Sender<Order>, hea
                 State::Abort => Some(Order::Abort),
                 State::Go => None,
             };
-            let all = word.taken.len();
-            let taken = word.taken.into_iter().skip(known).filter(|taken| taken.member == member);
-            known = known.max(all);
-            if !taken.map(Order::TakeOver).chain(end).all(|order| sender.send(order).is_ok()) {
+            let own = word.taken.into_iter().filter(|taken| taken.member == member);
+            let taken: Vec<TakeOver> = own.filter(|taken| known.insert(taken.id)).collect();
+            if !taken.into_iter().map(Order::TakeOver).chain(end).all(|order| sender.send(order).is_ok()) {
                 return;
             }
         }

@@ -137,6 +137,15 @@ pub struct Left {
     word: Word,
 }
 
+impl Left {
+    /// The same once a member is [given up](Coordinator::give_up).
+    #[must_use]
+    pub fn giving_up(mut self, member: usize, taken: &[TakeOver]) -> Left {
+        self.word.give_up(member, taken);
+        self
+    }
+}
+
 /// What came from a member: a message, or why nothing more can come.
 pub type Told = (usize, Result<Vec<u8>, String>);
 
@@ -452,10 +461,7 @@ impl Coordinator {
 
     /// Ends one of them at once, which counts as gone: should it come back, it drives no more. Others go on with its threads.
     pub fn give_up(&self, member: usize, taken: &[TakeOver]) {
-        self.say(|word| {
-            word.gone.insert(member);
-            word.taken.extend_from_slice(taken);
-        });
+        self.say(|word| word.give_up(member, taken));
     }
 
     /// Looks from now on whether the server has a connection of each member.

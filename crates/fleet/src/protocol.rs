@@ -62,9 +62,19 @@ pub(crate) struct Word {
     pub taken: Vec<TakeOver>,
 }
 
+impl Word {
+    /// A member counts as gone, and others take its threads over.
+    pub(crate) fn give_up(&mut self, member: usize, taken: &[TakeOver]) {
+        self.gone.insert(member);
+        self.taken.extend_from_slice(taken);
+    }
+}
+
 /// Threads of a member that is gone, as another one goes on with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeOver {
+    /// Its number among all take-overs of the run, by which an agent knows it again.
+    pub id: u64,
     /// Who takes them over.
     pub member: usize,
     /// The first of them: it takes the arrivals and users that this one had.

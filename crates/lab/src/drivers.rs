@@ -163,6 +163,8 @@ pub struct Ended {
     pub broke: Option<String>,
     /// Where agents of a fleet were lost, and others took their share over.
     pub taken_over: Option<TakenOver>,
+    /// That another coordinator of a fleet went on with the run, where one did, in words.
+    pub resumed: Option<String>,
     /// The agents of a fleet, without what their threads came to.
     pub agents: Vec<AgentFigures>,
     /// What a reader of the figures must know.
@@ -303,6 +305,7 @@ impl Drivers {
             add(&mut all.end, one.end);
             all.broke = all.broke.or(one.broke);
             all.taken_over = all.taken_over.or(one.taken_over);
+            all.resumed = all.resumed.or(one.resumed);
             all.agents.extend(one.agents);
             all.notes.extend(one.notes);
         }

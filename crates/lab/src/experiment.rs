@@ -296,7 +296,7 @@ impl Experiment {
         let plan = &self.plan;
         let mut options = self.drive_options(&environment.system, &environment.others);
         if let Some(zero) = self.zero {
-            let since = SystemTime::now().duration_since(zero).unwrap_or_default();
+            let since = SystemTime::now().duration_since(zero).map_err(driven)?;
             let epoch = options.epoch.checked_sub(since).ok_or("its zero is before this machine's");
             (options.epoch, options.wall_epoch) = (epoch.map_err(driven)?, zero);
         }
@@ -461,6 +461,7 @@ impl Experiment {
             lost_intervals: load.end.lost_intervals,
             broke_off: load.broke.as_deref(),
             taken_over: load.taken_over.as_ref().map(|of| (of.reason.as_str(), of.never_sent)),
+            resumed: load.resumed.as_deref(),
             script_stopped,
             script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
             thresholds: &findings.thresholds,

@@ -36,11 +36,6 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
             (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
         }
     }
-    if let Some((why, _)) = evidence.taken_over.filter(|_| evidence.ledger.is_some()) {
-        let told =
-            format!("incomplete: {why}: writes acknowledged since its last report are not in the ledger");
-        findings.invalid.push(ReasonKind::Incomplete.told(told));
-    }
     Judgement { verdict: findings.verdict(), without_ledger, objectives }
 }
 
@@ -82,7 +77,8 @@ impl<'a> Judge<'a> {
         let measured = |totals, lacks| {
             Measured::new(totals, &summary.driver, is_closed, is_starved)
                 .lacking_connections(lacks)
-                .lacking(evidence.taken_over.map_or(0, |(_, never_sent)| never_sent))
+                // of users nobody knows what they would have sent
+                .lacking(evidence.taken_over.map_or(0, |(_, never_sent)| never_sent.max(1)))
         };
         let all = measured(totals, lacks_connections);
         let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
@@ -476,16 +472,17 @@ impl<'a> Judge<'a> {
 
     /// A run of which a part is missing is no pass.
     fn incomplete(&self, findings: &mut Findings) {
-        let Evidence { summary, stopped, lost_intervals, broke_off, taken_over, .. } = *self.evidence;
+        let Evidence { summary, stopped, lost_intervals, broke_off, taken_over, resumed, .. } =
+            *self.evidence;
         let measured = duration_text(summary.measured_s * 1e6);
         if let Some(why) = broke_off {
             findings.void(vec![ReasonKind::Incomplete.told(format!(
                 "incomplete: the driver broke off: {why}; these are the figures of the {measured} measured until then"
             ))]);
         }
-        if let Some((why, _)) = taken_over.filter(|_| !findings.invalid.is_empty()) {
-            findings.invalid.insert(0, ReasonKind::Incomplete.told(format!("incomplete: {why}")));
-        }
+        let gaps = taken_over.map(|(why, _)| why).into_iter().chain(resumed);
+        let gaps = gaps.map(|why| ReasonKind::Incomplete.told(format!("incomplete: {why}")));
+        findings.invalid.splice(0..0, gaps);
         if stopped {
             findings.invalid.push(ReasonKind::Stopped.told(format!(
                 "incomplete: stopped by the user; these are the figures of the {measured} measured until then"

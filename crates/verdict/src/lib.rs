@@ -120,8 +120,10 @@ pub struct Evidence<'a> {
     /// Why a driver broke off in the middle, where one did.
     pub broke_off: Option<&'a str>,
     /// Agents of a fleet that were lost, whose share others took over; and how many requests of the measured window were due at
-    /// them before that.
+    /// them before that. Such a run is no pass.
     pub taken_over: Option<(&'a str, u64)>,
+    /// That another coordinator of a fleet went on with the run, where one did. Such a run is no pass.
+    pub resumed: Option<&'a str>,
     /// Driving threads that a script stopped, and when the first ended, microseconds since the run began.
     pub script_stopped: Option<(usize, u64)>,
     /// Why a script of the scenario failed, where one did.
@@ -151,6 +153,7 @@ impl<'a> Evidence<'a> {
             lost_intervals: 0,
             broke_off: None,
             taken_over: None,
+            resumed: None,
             script_stopped: None,
             script_failed: None,
             thresholds: &[],

@@ -914,7 +914,7 @@ fn what_is_incomplete_is_never_a_pass() {
 }
 
 #[test]
-fn what_a_lost_agent_never_sent_decides_nothing_that_it_could_have_changed() {
+fn a_take_over_leaves_no_pass_and_no_fail_by_what_was_never_sent() {
     let ran = Ran { ended: &[ok(3_000, 960)], dropped: 40, ..RAN };
     let of = |objectives: &[&str], never_sent: Option<u64>| {
         let plan = plan(OPEN, objectives);
@@ -923,9 +923,14 @@ fn what_a_lost_agent_never_sent_decides_nothing_that_it_could_have_changed() {
         let taken_over = never_sent.map(|count| ("agent b was lost", count));
         judge(&Evidence { taken_over, ..Evidence::of(&plan, &totals, &summary) }).0
     };
-    // 4 % were not answered: whoever allows that has a pass, and who does not has no fail
+    // 4 % were not answered: who allows that has no pass, as the load is not known, and who does not has no fail
     let allowed = ["p90 < 50ms", "errors < 5%", "achieved > 90% of offered"];
-    assert_eq!(of(&allowed, Some(40)).status, Status::Pass, "{:?}", of(&allowed, Some(40)));
+    assert_eq!(of(&allowed, None).status, Status::Pass);
+    for never_sent in [0, 40] {
+        let verdict = of(&allowed, Some(never_sent));
+        assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+        assert_eq!(verdict.reasons, ["incomplete: agent b was lost"]);
+    }
     for objective in ["p99 < 50ms", "errors < 1%", "achieved > 99% of offered", "rate > 98/s"] {
         let verdict = of(&[objective, "errors < 5%"], Some(40));
         assert_eq!(verdict.status, Status::Invalid, "{objective}: {verdict:?}");
@@ -934,6 +939,23 @@ fn what_a_lost_agent_never_sent_decides_nothing_that_it_could_have_changed() {
         // the rest was the system's
         assert_eq!(of(&[objective, "errors < 5%"], Some(1)).status, Status::Fail, "{objective}");
     }
+}
+
+#[test]
+fn a_run_that_another_coordinator_resumed_is_no_pass() {
+    let judged = |failed: u32, resumed: Option<&str>| {
+        let plan = plan(OPEN, &[]);
+        let totals =
+            totals(&plan, &Ran { ended: &[ok(3_000, 900), (Outcome::Status, 3_000, failed)], ..RAN });
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&Evidence { resumed, ..Evidence::of(&plan, &totals, &summary) }).0
+    };
+    assert_eq!(judged(0, None).status, Status::Pass);
+    let verdict = judged(0, Some("another coordinator resumed the run"));
+    assert_eq!(verdict.status, Status::Invalid);
+    assert_eq!(verdict.reasons, ["incomplete: another coordinator resumed the run"]);
+    // what the system failed at stays so
+    assert_eq!(judged(500, Some("another coordinator resumed the run")).status, Status::Fail);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{Agent, Asked, Nats, command, result, scenario, wait_until};
 use crate::common::tidemark;
 
 /// Where Debian has it.
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+pub(super) const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 /// A server that keeps what is posted to it, and answers with all of it.
 pub(super) struct Notes {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::{Notes, number};
+use super::faults::{FAKETIME, Notes, number};
 use super::{Asked, Nats, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
 
@@ -46,7 +46,7 @@ fn seconds(folder: &Path) -> Vec<f64> {
 }
 
 #[test]
-fn another_coordinator_goes_on_as_if_nothing_had_been() {
+fn another_coordinator_goes_on_and_every_second_is_there_once() {
     let (nats, asked) = (Nats::start(), Asked::start());
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 12);
@@ -59,7 +59,11 @@ fn another_coordinator_goes_on_as_if_nothing_had_been() {
     let output = resume(folder.path()).output().expect("it runs");
     let of = ended(&output);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{of}\n{told}");
+    // every objective is met, and what happened in between is not known
+    assert_eq!(output.status.code(), Some(3), "{of}\n{told}");
+    let reasons = of.pointer("/verdict/reasons").expect("reasons").to_string();
+    assert!(reasons.starts_with("[\"incomplete: another coordinator resumed the run at "), "{reasons}");
+    assert_eq!(reasons.matches("incomplete: ").count(), 1, "{reasons}");
     // every request is there once, and so is every second
     assert_eq!((number(&of, "/requests"), number(&of, "/dropped")), (1_200, 0), "{of}");
     let paths = asked.take();
@@ -68,7 +72,7 @@ fn another_coordinator_goes_on_as_if_nothing_had_been() {
     assert!(offered.len() >= 11 && offered.iter().all(|per_s| (50.0..150.0).contains(per_s)), "{offered:?}");
     let events = std::fs::read_to_string(folder.path().join("run/events.jsonl")).expect("events");
     assert_eq!(events.matches("\"phase\"").count(), 2, "{events}");
-    assert!(events.contains("another coordinator goes on with the run"), "{events}");
+    assert!(events.contains("another coordinator resumed the run at "), "{events}");
     assert!(of.to_string().contains("p50 < 5s"), "what the command line asked for is judged: {of}");
     let left = std::fs::read_dir(folder.path().join("run")).expect("a run").flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("unfinished"));
@@ -140,6 +144,31 @@ fn where_the_agents_have_stopped_the_run_ends_and_says_what_is_missing() {
     let again = resume(folder.path()).output().expect("it runs");
     assert_eq!(again.status.code(), Some(2));
     drop(agents);
+}
+
+#[test]
+fn a_wall_clock_before_the_begin_of_the_run_resumes_nothing() {
+    if !Path::new(FAKETIME).exists() {
+        eprintln!("skipped: there is no {FAKETIME}; Debian: apt-get install libfaketime");
+        return;
+    }
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 8);
+    let _agents = nats.with_agents(1);
+    let mut running = begin(folder.path(), &nats, &[]);
+    wait_until("the load has begun", || asked.count() > 250);
+    running.kill().expect("it is there");
+    running.wait().expect("it is gone");
+    let mut late = resume(folder.path());
+    let fake = [("LD_PRELOAD", FAKETIME), ("FAKETIME", "-1h"), ("DONT_FAKE_MONOTONIC", "1")];
+    let output = late.envs(fake).env("FAKETIME_DONT_FAKE_MONOTONIC", "1").output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("the wall clock of this machine is before the begin of the run"), "{told}");
+    // nothing is changed: with the right one it goes on
+    let output = resume(folder.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -253,10 +253,12 @@ impl Chosen {
             self.coordinator.watch();
         }
         let share = Share { first: 0, all: self.threads(), begin, taken: None };
-        let fleet = Fleet {
+        let mut fleet = Fleet {
             agents,
             phases: phases.unwrap_or_default(),
             next_number: share.all,
+            next_take_over: 1,
+            unwritten: None,
             share,
             coordinator: self.coordinator,
             plan: Arc::new(plan.clone()),
@@ -268,6 +270,7 @@ impl Chosen {
             stopped: false,
             on_loss: self.on_loss,
             notes: Vec::new(),
+            resumed: Vec::new(),
             missing: 0,
             run_dir: run_dir.to_owned(),
             before: None,
@@ -275,6 +278,9 @@ impl Chosen {
             idle: false,
         };
         fleet.store();
+        if let Some(error) = fleet.unwritten.take() {
+            return Err(LabError::Measure(error));
+        }
         Ok(Box::new(fleet))
     }
 

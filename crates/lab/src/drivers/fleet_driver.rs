@@ -57,6 +57,9 @@ pub(super) struct Part {
     pub(super) told_us: Vec<u64>,
     /// From when on they are its, where they were another's.
     pub(super) taken_us: Option<u64>,
+    /// Requests due within the measured window of which it has not told what became.
+    #[serde(skip)]
+    pub(super) open: u64,
 }
 
 impl Part {
@@ -65,8 +68,22 @@ impl Part {
         Part { told_us: vec![self.taken_us.unwrap_or(0); self.threads.len()], ..self }
     }
 
-    pub(super) fn told_us(&mut self, thread: u16) -> Option<&mut u64> {
-        self.told_us.get_mut(usize::from(thread).checked_sub(self.number)?)
+    /// Takes note of an interval of one of its threads; none where that is another's, and false where it was told before.
+    pub(super) fn note(&mut self, interval: &ThreadInterval) -> Option<bool> {
+        let told_us = self.told_us.get_mut(usize::from(interval.thread).checked_sub(self.number)?)?;
+        let is_new = interval.end_us > *told_us;
+        *told_us = interval.end_us.max(*told_us);
+        // what is given up lies within what was told
+        let gives_up = interval.end_us - interval.start_us.min(interval.end_us) == 1;
+        if is_new || gives_up {
+            self.open = (self.open + interval.measured_offered).saturating_sub(ended(interval));
+        }
+        Some(is_new)
+    }
+
+    /// Its threads, and where the last interval of each ended.
+    fn lost(&self) -> impl Iterator<Item = LostThread> + '_ {
+        self.threads.clone().zip(self.told_us.iter().copied())
     }
 }
 
@@ -76,8 +93,6 @@ pub(super) struct Agent {
     pub(super) parts: Vec<Part>,
     /// When something came from it last.
     pub(super) heard: Instant,
-    /// Requests due within the measured window of which it has not told what became.
-    pub(super) open: u64,
     pub(super) end: Option<DriveEnd>,
     pub(super) lost: Option<String>,
     /// That others have all of its share since it is lost.
@@ -92,12 +107,11 @@ pub(super) struct Agent {
 impl Agent {
     pub(super) fn new(name: String, threads: &Range<usize>, offset: Offset) -> Agent {
         let told_us = vec![0; threads.len()];
-        let own = Part { threads: threads.clone(), number: threads.start, told_us, taken_us: None };
+        let own = Part { threads: threads.clone(), number: threads.start, told_us, taken_us: None, open: 0 };
         Agent {
             name,
             parts: vec![own],
             heard: Instant::now(),
-            open: 0,
             end: None,
             lost: None,
             replaced: false,
@@ -164,8 +178,14 @@ pub(super) struct Fleet {
     pub(super) on_loss: OnLoss,
     /// The number that the next thread gets which is taken over.
     pub(super) next_number: usize,
+    /// The number of the next take-over.
+    pub(super) next_take_over: u64,
+    /// Why it could not be written down what another coordinator needs, if so: the run ends then.
+    pub(super) unwritten: Option<String>,
     /// Who took over what.
     pub(super) notes: Vec<String>,
+    /// When other coordinators went on with the run.
+    pub(super) resumed: Vec<String>,
     /// Requests of the measured window that were due at agents whose share others took over, before they had it.
     pub(super) missing: u64,
     /// Where it is written down what another coordinator needs to go on.
@@ -191,17 +211,15 @@ impl Fleet {
         agent.heard = Instant::now();
         match handover {
             Handover::Interval(mut interval, part) => {
-                let told_us = agent.parts.iter_mut().find_map(|part| part.told_us(interval.thread));
-                let Some(told_us) = told_us else {
-                    self.lose(member, "it told of a thread that it does not have".into());
-                    return None;
-                };
-                // another coordinator had it
-                if interval.end_us <= *told_us {
-                    return None;
+                match agent.parts.iter_mut().find_map(|part| part.note(&interval)) {
+                    Some(true) => {}
+                    // another coordinator had it
+                    Some(false) => return None,
+                    None => {
+                        self.lose(member, "it told of a thread that it does not have".into());
+                        return None;
+                    }
                 }
-                *told_us = interval.end_us.max(*told_us);
-                agent.open = (agent.open + interval.measured_offered).saturating_sub(ended(&interval));
                 interval.ledger = part;
                 Some(Handed::Interval(*interval))
             }
@@ -246,9 +264,8 @@ impl Fleet {
         let agent = &mut self.agents[member];
         let (name, last_us) = (agent.name.clone(), agent.last_us());
         agent.lost = Some(reason.clone());
-        let parts = agent.parts.iter();
-        let lost: Vec<LostThread> =
-            parts.flat_map(|part| part.threads.clone().zip(part.told_us.iter().copied())).collect();
+        let parts = agent.parts.clone();
+        let lost: Vec<LostThread> = parts.iter().flat_map(Part::lost).collect();
         if self.stopped {
             self.coordinator.give_up(member, &[]);
             self.tell(format!("{name} is lost: {reason}"));
@@ -256,7 +273,7 @@ impl Fleet {
         }
         let (taken, from_us) = self.dealt_anew(&lost);
         self.agents[member].until_us = from_us;
-        self.coordinator.give_up(member, &taken);
+        let never = self.give_up_due(&parts, from_us);
         let from = last_us as f64 / 1e6;
         if taken.is_empty() {
             self.tell(format!(
@@ -271,32 +288,37 @@ impl Fleet {
                 from_us as f64 / 1e6
             ));
             self.note(&name, from, &taken);
+            self.missing += never;
         }
-        self.give_up_due(member, &lost, from_us);
-        self.store();
+        // who goes on with the run must know of all that agents hear
+        if self.store_as(self.coordinator.left().giving_up(member, &taken)) {
+            self.coordinator.give_up(member, &taken);
+        }
     }
 
-    /// What was due at the threads of an agent, from their last intervals until others have them, is never sent.
-    pub(super) fn give_up_due(&mut self, member: usize, lost: &[LostThread], until_us: u64) {
-        let agent = &mut self.agents[member];
-        let last_us = agent.last_us();
+    /// What was due at these threads, from their last intervals until others have them, is never sent. How much of it was due
+    /// within the measured window.
+    pub(super) fn give_up_due(&mut self, parts: &[Part], until_us: u64) -> u64 {
         let mut never = Vec::new();
-        if agent.open > 0 {
-            // nobody knows what became of them
-            let thread = u16::try_from(agent.parts[0].number).unwrap_or(u16::MAX);
-            let mut unknown = ThreadInterval::empty(thread, last_us, last_us + 1);
-            (unknown.dropped, unknown.measured_dropped) = (agent.open, agent.open);
-            agent.open = 0;
-            never.push(unknown);
+        for part in parts {
+            if part.open > 0 {
+                // nobody knows what became of them
+                let thread = u16::try_from(part.number).unwrap_or(u16::MAX);
+                // within what the thread told of: all behind that is still to come
+                let told_us = part.told_us.first().map_or(1, |us| (*us).max(1));
+                let mut unknown = ThreadInterval::empty(thread, told_us - 1, told_us);
+                (unknown.dropped, unknown.measured_dropped) = (part.open, part.open);
+                never.push(unknown);
+            }
+            let threads = part.lost().zip(part.number..);
+            let times: Vec<(usize, usize, Range<u64>)> =
+                threads.map(|((thread, told_us), number)| (thread, number, told_us..until_us)).collect();
+            never.extend(never_sent(&self.plan, self.seed, self.share, &times));
         }
-        let times: Vec<(usize, Range<u64>)> =
-            lost.iter().map(|(thread, told_us)| (*thread, *told_us..until_us)).collect();
-        never.extend(never_sent(&self.plan, self.seed, self.share, &times));
-        if self.agents[member].replaced {
-            self.missing += never.iter().map(|interval| interval.measured_dropped).sum::<u64>();
-        }
+        let count = never.iter().map(|interval| interval.measured_dropped).sum();
         self.never_sent.extend(never);
         self.never_sent.make_contiguous().sort_by_key(|interval| interval.end_us);
+        count
     }
 
     /// Deals threads of an agent that is lost out to those that are left, and from when on they have them; nothing where nobody
@@ -324,7 +346,10 @@ impl Fleet {
             for (thread, _) in &lost[part] {
                 match taken[begin..].last_mut() {
                     Some(last) if last.first + last.threads == *thread => last.threads += 1,
-                    _ => taken.push(TakeOver { member, first: *thread, threads: 1, number, from_us }),
+                    _ => {
+                        let id = self.next_take_over + taken.len() as u64;
+                        taken.push(TakeOver { id, member, first: *thread, threads: 1, number, from_us });
+                    }
                 }
                 number += 1;
             }
@@ -342,7 +367,9 @@ impl Fleet {
                 number: of.number,
                 told_us: vec![of.from_us; of.threads],
                 taken_us: Some(of.from_us),
+                open: 0,
             });
+            self.next_take_over = self.next_take_over.max(of.id + 1);
             self.next_number = self.next_number.max(of.number + of.threads);
             if !names.contains(&agent.name) {
                 names.push(agent.name.clone());
@@ -385,9 +412,8 @@ impl Fleet {
         self.tell(text);
         // nobody has all of what was lost
         self.agents.iter_mut().for_each(|agent| agent.replaced = false);
-        let lost: Vec<LostThread> = part.threads.zip(part.told_us).collect();
         if !self.stopped {
-            self.give_up_due(member, &lost, u64::MAX);
+            self.give_up_due(&[part], u64::MAX);
         }
         self.store();
     }
@@ -435,6 +461,19 @@ fn threads(first: usize, count: usize) -> String {
     match count {
         1 => format!("thread {first}"),
         _ => format!("threads {first} to {}", (first + count).saturating_sub(1)),
+    }
+}
+
+/// Why a run is no pass in which these were lost, whose share others took over.
+fn taken_over(names: &[String]) -> String {
+    match names {
+        [one] => format!(
+            "agent {one} was lost and others took its share over; what it sent after its last report is not known"
+        ),
+        _ => format!(
+            "agents {} were lost and others took their share over; what they sent after their last reports is not known",
+            in_words(names)
+        ),
     }
 }
 
@@ -499,25 +538,21 @@ impl Driver for Fleet {
     }
 
     fn end(self: Box<Self>) -> Result<Ended, LabError> {
-        let Fleet { agents, phases, coordinator, plan, notes, missing, .. } = *self;
+        let Fleet { agents, phases, coordinator, notes, resumed, missing, unwritten, .. } = *self;
         drop(coordinator);
+        if let Some(error) = unwritten {
+            return Err(LabError::Measure(error));
+        }
         let last_us = agents.iter().map(Agent::last_us).max().unwrap_or(0);
-        // what users would have done meanwhile is not counted
-        let counts = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
-        let told = |replaced: bool| {
-            let lost = agents.iter().filter(|agent| (agent.replaced && counts) == replaced);
-            let lost =
-                lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
-            let lost: Vec<String> = lost.collect();
-            (!lost.is_empty()).then(|| lost.join("; "))
-        };
-        let (broke, taken_over) = (told(false), told(true));
-        let taken_over = taken_over.map(|lost| TakenOver {
-            reason: format!(
-                "{lost}; other agents took its share over, and {missing} requests due before that were not sent"
-            ),
-            never_sent: missing,
-        });
+        let lost = agents.iter().filter(|agent| !agent.replaced);
+        let lost = lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
+        let lost: Vec<String> = lost.collect();
+        let broke = (!lost.is_empty()).then(|| lost.join("; "));
+        let replaced = agents.iter().filter(|agent| agent.replaced);
+        let replaced: Vec<String> = replaced.map(|agent| agent.name.clone()).collect();
+        let taken_over =
+            (!replaced.is_empty()).then(|| TakenOver { reason: taken_over(&replaced), never_sent: missing });
+        let resumed = (!resumed.is_empty()).then(|| resumed.join("; "));
         let told = agents.iter().map(Agent::figures).collect();
         let mut ends = agents.into_iter().filter_map(|agent| agent.end);
         let mut end = ends.next().unwrap_or_else(|| {
@@ -527,6 +562,6 @@ impl Driver for Fleet {
             DriveEnd { phases, ended_us: last_us, ..DriveEnd::default() }
         });
         ends.for_each(|one| add(&mut end, one));
-        Ok(Ended { end, broke, taken_over, agents: told, notes })
+        Ok(Ended { end, broke, taken_over, resumed, agents: told, notes })
     }
 }

@@ -16,7 +16,7 @@ use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
 
 use super::fleet::{FleetOptions, OnLoss, Place as Waits, VERSION, refused};
 use super::fleet_agent::PlanOf;
-use super::fleet_driver::{Agent, Fleet, LostThread, Part, ended};
+use super::fleet_driver::{Agent, Fleet, Part};
 use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::{Driver, Handed, Place, could_not_drive};
 use crate::error::LabError;
@@ -34,7 +34,9 @@ pub(super) struct Stored {
     agents: Vec<StoredAgent>,
     rebalance: bool,
     next_number: usize,
+    next_take_over: u64,
     notes: Vec<String>,
+    resumed: Vec<String>,
     missing: u64,
 }
 
@@ -151,7 +153,6 @@ impl Fleet {
             name: of.name,
             parts: of.parts.into_iter().map(Part::untold).collect(),
             heard: now,
-            open: 0,
             end: of.end,
             lost: of.lost,
             replaced: of.replaced,
@@ -179,7 +180,10 @@ impl Fleet {
             stopped: false,
             on_loss,
             next_number: stored.next_number,
+            next_take_over: stored.next_take_over,
+            unwritten: None,
             notes: stored.notes,
+            resumed: stored.resumed,
             missing: stored.missing,
             run_dir: run_dir.to_owned(),
             before: Some(before),
@@ -191,8 +195,13 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Writes down what another coordinator needs to go on.
-    pub(super) fn store(&self) {
+    /// Writes down what another coordinator needs to go on. Where it cannot be written, the run ends.
+    pub(super) fn store(&mut self) {
+        self.store_as(self.coordinator.left());
+    }
+
+    /// The same with what agents are about to hear. Gives whether it is written: if not, they must not hear it.
+    pub(super) fn store_as(&mut self, left: Left) -> bool {
         let agent = |agent: &Agent| StoredAgent {
             name: agent.name.clone(),
             parts: agent.parts.clone(),
@@ -204,31 +213,35 @@ impl Fleet {
         };
         let stored = Stored {
             version: (VERSION.0.to_owned(), VERSION.1),
-            left: self.coordinator.left(),
+            left,
             begin: self.share.begin,
             phases: self.phases.clone(),
             agents: self.agents.iter().map(agent).collect(),
             rebalance: self.on_loss == OnLoss::Rebalance,
             next_number: self.next_number,
+            next_take_over: self.next_take_over,
             notes: self.notes.clone(),
+            resumed: self.resumed.clone(),
             missing: self.missing,
         };
-        // without it nobody can go on if this is killed; the run is none the worse
-        let _ = serde_json::to_vec(&stored).map(|text| write_fleet(&self.run_dir, &text));
+        let text = serde_json::to_vec(&stored).map_err(|error| error.to_string());
+        let written = text.and_then(|text| write_fleet(&self.run_dir, &text).map_err(|e| e.to_string()));
+        match written {
+            Ok(()) => true,
+            Err(error) => {
+                self.unwritten.get_or_insert(error);
+                self.abort();
+                false
+            }
+        }
     }
 
     /// Tells again what another coordinator recorded; none once that is over.
     pub(super) fn again(&mut self) -> Option<Handed> {
         let before = self.before.as_mut()?;
         if let Some(interval) = before.next_interval() {
-            let agent = self.agents.iter_mut().find_map(|agent| {
-                let told_us = agent.parts.iter_mut().find_map(|part| part.told_us(interval.thread))?;
-                *told_us = interval.end_us.max(*told_us);
-                Some(&mut agent.open)
-            });
-            if let Some(open) = agent {
-                *open = (*open + interval.measured_offered).saturating_sub(ended(&interval));
-            }
+            let mut parts = self.agents.iter_mut().flat_map(|agent| &mut agent.parts);
+            parts.find_map(|part| part.note(&interval));
             return Some(Handed::Interval(interval));
         }
         if let Some(before) = self.before.take() {
@@ -245,10 +258,11 @@ impl Fleet {
         let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
         let told = |us: u64| us as f64 / 1e6;
         let text = format!(
-            "another coordinator resumed the run at {:.1}s; nothing was sampled in between",
-            told(last_us)
+            "another coordinator resumed the run at {:.1}s; nothing was watched from then until {:.1}s",
+            told(last_us),
+            told(self.now_us())
         );
-        self.notes.push(format!("{text}, until {:.1}s", told(self.now_us())));
+        self.resumed.push(text.clone());
         self.tell(text);
         for member in 0..self.agents.len() {
             let agent = &mut self.agents[member];
@@ -256,15 +270,9 @@ impl Fleet {
             if agent.lost.is_none() || self.stopped {
                 continue;
             }
-            // what of it was told of is recorded
-            agent.open = 0;
-            let until_us = agent.until_us;
-            let parts = agent.parts.iter();
-            let lost: Vec<LostThread> =
-                parts.flat_map(|part| part.threads.clone().zip(part.told_us.iter().copied())).collect();
-            let missing = self.missing;
-            self.give_up_due(member, &lost, until_us);
-            self.missing = missing;
+            let (parts, until_us) = (agent.parts.clone(), agent.until_us);
+            // it is counted as missing already
+            self.give_up_due(&parts, until_us);
         }
         self.store();
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use super::{Experiment, finished};
 use crate::drivers::fleet_agent::PlanOf;
@@ -33,6 +34,12 @@ pub fn resume(
         .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
     let Resuming { mut plan, seed, ledger_seed, threads, zero, _folder } =
         resumed.run(dir, plan, &options)?;
+    // the run's clock is found by it
+    if SystemTime::now() < zero {
+        return Err(LabError::Usage(
+            "the wall clock of this machine is before the begin of the run: put it right, and resume the run again".into(),
+        ));
+    }
     if let Some(url) = fleet.url() {
         plan.secrets.add_password_of(url);
     }

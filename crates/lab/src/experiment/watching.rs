@@ -55,6 +55,8 @@ pub struct Load {
     pub broke: Option<String>,
     /// Where agents of a fleet were lost, and others took their share over.
     pub taken_over: Option<TakenOver>,
+    /// That another coordinator went on with the run, if one did.
+    pub resumed: Option<String>,
     /// The agents of a fleet, where they drove.
     pub agents: Vec<AgentFigures>,
     /// How the system ended, if it did so by itself.
@@ -241,7 +243,7 @@ impl Watching<'_, '_> {
         seen.neighbours.look(now_us, false);
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
-        let Ended { end, broke, taken_over, agents, notes } = drivers.end()?;
+        let Ended { end, broke, taken_over, resumed, agents, notes } = drivers.end()?;
         self.record.account.notes.extend(notes);
         let Seen { system_ended, unreachable, enough, mut silence, undisturbed, neighbours, .. } = seen;
         if let Some(at_us) = end.stopped_us {
@@ -251,6 +253,7 @@ impl Watching<'_, '_> {
             end,
             broke,
             taken_over,
+            resumed,
             agents,
             system_ended,
             unreachable,

@@ -11,24 +11,26 @@ use crate::Share;
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::session::arrivals::{Due, Schedule, phase_ends, span};
 
-/// What became due at threads in a time, each given by its number over all processes and the time in microseconds since the
-/// epoch: all of it dropped, in intervals as the threads would have handed them over. Of users of a closed load
+/// What became due at threads in a time, each given by which arrivals it takes, its number over all processes and the time in
+/// microseconds since the epoch: all of it dropped, in intervals as the threads would have handed them over. Of users of a closed load
 /// nothing is told, as what they do next depends on what they were answered. Of sessions that come at random so many come,
 /// though at other moments.
 pub fn never_sent(
     plan: &Plan,
     seed: u64,
     share: Share,
-    threads: &[(usize, Range<u64>)],
+    threads: &[(usize, usize, Range<u64>)],
 ) -> Vec<ThreadInterval> {
-    threads.iter().flat_map(|(thread, time_us)| of_thread(plan, seed, share, *thread, time_us)).collect()
+    let all = threads.iter();
+    all.flat_map(|(thread, number, time_us)| of_thread(plan, seed, share, (*thread, *number), time_us))
+        .collect()
 }
 
 fn of_thread(
     plan: &Plan,
     seed: u64,
     share: Share,
-    thread: usize,
+    (thread, number): (usize, usize),
     time_us: &Range<u64>,
 ) -> Vec<ThreadInterval> {
     let from_us = time_us.start;
@@ -55,7 +57,7 @@ fn of_thread(
                 ends.get(phase).copied().unwrap_or(u64::MAX).min((due_ns / SECOND_NS + 1) * SECOND_NS);
             let start_us = start_us.max(from_us);
             let mut interval =
-                ThreadInterval::empty(thread as u16, start_us, (end_ns / 1_000).max(start_us + 1));
+                ThreadInterval::empty(number as u16, start_us, (end_ns / 1_000).max(start_us + 1));
             // who is gone waits for no core
             interval.core_waits = Some(CoreWaits::default());
             interval.in_window = (window_from..window_to).contains(&due_ns);
@@ -103,7 +105,8 @@ mod tests {
         plan.load = Load::new(LoadModel::Open(Spacing::Constant), phases);
         let share = Share { first: 0, all: 4, begin: Duration::from_millis(1_700), taken: None };
         let of = |threads: &[(usize, u64)]| {
-            let threads: Vec<_> = threads.iter().map(|(thread, from)| (*thread, *from..u64::MAX)).collect();
+            let threads: Vec<_> =
+                threads.iter().map(|(thread, from)| (*thread, *thread + 40, *from..u64::MAX)).collect();
             never_sent(&plan, 7, share, &threads)
         };
         let sum = |intervals: &[ThreadInterval]| {
@@ -120,13 +123,14 @@ mod tests {
         let (after, ..) = sum(&of(&[(1, 5_000_000)]));
         assert_eq!(before + after, sum(&of(&[(1, 0)])).0);
         for one in &all {
+            assert!((40..44).contains(&one.thread), "by its number");
             assert!(one.start_us < one.end_us && one.end_us - one.start_us <= 1_000_000);
             assert_eq!(one.by_phase[0].dropped, one.dropped);
             assert_eq!(one.in_window, one.start_us >= 4_000_000);
         }
         assert!(of(&[(1, 60_000_000)]).is_empty());
         // of a time, that and no more
-        let within = never_sent(&plan, 7, share, &[(1, 3_000_000..5_000_000)]);
+        let within = never_sent(&plan, 7, share, &[(1, 9, 3_000_000..5_000_000)]);
         assert!(within.iter().all(|one| one.start_us >= 3_000_000 && one.end_us <= 5_000_000));
         let (until, from) = (sum(&of(&[(1, 3_000_000)])).0, sum(&of(&[(1, 5_000_000)])).0);
         assert_eq!(sum(&within).0, until - from);
