@@ -129,13 +129,8 @@ impl Agent {
         self.parts.iter().map(|part| part.threads.len()).sum()
     }
 
-    /// The same of the thread of its own that told least.
-    pub(super) fn last_told_us(&self) -> u64 {
-        self.parts.iter().flat_map(|part| &part.told_us).copied().min().unwrap_or(0)
-    }
-
     /// Where the last interval ended that came from it, microseconds since the run began.
-    fn last_us(&self) -> u64 {
+    pub(super) fn last_us(&self) -> u64 {
         self.parts.iter().flat_map(|part| &part.told_us).copied().max().unwrap_or(0)
     }
 

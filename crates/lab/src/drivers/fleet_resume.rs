@@ -255,7 +255,7 @@ impl Fleet {
     /// Goes on behind what another coordinator recorded.
     fn go_on(&mut self) {
         let now = Instant::now();
-        let last_us = self.agents.iter().map(Agent::last_told_us).min().unwrap_or(0);
+        let last_us = self.agents.iter().map(Agent::last_us).max().unwrap_or(0).min(self.now_us());
         let told = |us: u64| us as f64 / 1e6;
         let text = format!(
             "another coordinator resumed the run at {:.1}s; nothing was watched from then until {:.1}s",
