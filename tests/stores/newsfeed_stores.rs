@@ -301,7 +301,11 @@ fn stories_in_solr_are_found_and_posts_outlive_its_death() {
     };
     assert!(error.to_string().contains("404"), "{error}");
 
-    posts_survive(&solr.arguments(&["search=solr"]), &|posts, (authority, _)| {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let (data, place) =
+        (data.path().join("data").display().to_string(), format!("solr={}", solr.place("solr")));
+    let arguments = ["--durability", "synced", "--data", &data, "--set", "search=solr", "--set", &place];
+    posts_survive(&arguments, &|posts, (authority, _)| {
         posts.go_on();
         let said = Client::connect(authority).get("/metrics").body;
         assert!(said.contains("search=\"solr\""), "{said}");
