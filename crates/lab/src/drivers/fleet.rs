@@ -1,7 +1,7 @@
 //! Agents on other machines as one driver: each drives its part of the load, and what they hand over is merged as what
 //! threads of one process hand over.
 //!
-//! Here agents are chosen and begin; [`fleet_driver`](super::fleet_driver) has them once they drive.
+//! Here agents are chosen and begin; `fleet_driver` has them once they drive.
 
 use std::collections::VecDeque;
 use std::fmt;
