@@ -15,7 +15,8 @@ use crate::error::LabError;
 use crate::stores::jars::Jars;
 use crate::stores::java::Needs;
 use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars, yaml_quoted,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, class_path, compile, text,
+    with_jars, yaml_quoted,
 };
 use crate::stores::rest;
 
@@ -68,11 +69,7 @@ impl Launcher for OpenSearch {
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
-        let compiler = node.program.java.as_ref()?.compiler();
-        let source = node.configuration.join(format!("{CLASS}.java"));
-        let words = ["-nowarn", "-proc:none", "-cp", &jars(node), "-d", &text(&node.configuration)];
-        let words = words.into_iter().map(str::to_owned);
-        Some([text(&compiler)].into_iter().chain(words).chain([text(&source)]).collect())
+        compile(node, CLASS)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
@@ -87,7 +84,7 @@ impl Launcher for OpenSearch {
             format!("-Djna.tmpdir={tmp}"),
         ];
         words.extend(FIXED_OPTIONS.map(str::to_owned));
-        words.extend(["-cp".into(), format!("{configuration}:{}", jars(node)), CLASS.into()]);
+        words.extend(["-cp".into(), class_path(node), CLASS.into()]);
         words.extend([configuration, text(&node.data), translog(node.store).into()]);
         Ok(words)
     }
@@ -105,11 +102,6 @@ impl Launcher for OpenSearch {
 /// When an index acknowledges a write: once its log is synced with the request, or before.
 fn translog(store: &Store) -> &'static str {
     if store.is_synced() { "request" } else { "async" }
-}
-
-/// Its jars, as a class path has them.
-fn jars(node: &NodeSetup<'_>) -> String {
-    format!("{}/*", text(&node.program.folder))
 }
 
 const FIXED_OPTIONS: [&str; 10] = [

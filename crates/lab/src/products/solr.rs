@@ -15,7 +15,8 @@ use crate::error::LabError;
 use crate::stores::jars::Jars;
 use crate::stores::java::Needs;
 use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, class_path, compile, text,
+    with_jars,
 };
 use crate::stores::rest;
 
@@ -70,11 +71,7 @@ impl Launcher for Solr {
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
-        let compiler = node.program.java.as_ref()?.compiler();
-        let source = node.configuration.join(format!("{CLASS}.java"));
-        let words = ["-nowarn", "-proc:none", "-cp", &jars(node), "-d", &text(&node.configuration)];
-        let words = words.into_iter().map(str::to_owned);
-        Some([text(&compiler)].into_iter().chain(words).chain([text(&source)]).collect())
+        compile(node, CLASS)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
@@ -87,7 +84,7 @@ impl Launcher for Solr {
             format!("-Djava.io.tmpdir={}", text(&node.data.join("tmp"))),
         ];
         words.extend(JAVA_OPTIONS.map(str::to_owned));
-        words.extend(["-cp".into(), format!("{configuration}:{}", jars(node)), CLASS.into()]);
+        words.extend(["-cp".into(), class_path(node), CLASS.into()]);
         words.extend([text(&node.data.join("home")), node.listen.to_string(), node.ports[0].to_string()]);
         Ok(words)
     }
@@ -125,11 +122,6 @@ struct Metrics {
 /// How far the update log is when a request is acknowledged.
 fn level(store: &Store) -> &'static str {
     if store.is_synced() { "FSYNC" } else { "FLUSH" }
-}
-
-/// Its jars, as a class path has them.
-fn jars(node: &NodeSetup<'_>) -> String {
-    format!("{}/*", text(&node.program.folder))
 }
 
 const JAVA_OPTIONS: [&str; 5] = [

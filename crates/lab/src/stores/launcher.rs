@@ -167,6 +167,20 @@ pub fn with_jars(jars: Jars, needs: Needs, fetch: &mut Fetch<'_>) -> Result<Prog
     Ok(Program { title: jars.title.into(), folder, java: Some(java) })
 }
 
+/// The class path of a node that runs on Java: its configuration, then its jars.
+pub fn class_path(node: &NodeSetup<'_>) -> String {
+    format!("{}:{}/*", text(&node.configuration), text(&node.program.folder))
+}
+
+/// The command that compiles the program of this class, whose source lies in the configuration; none without Java.
+pub fn compile(node: &NodeSetup<'_>, class: &str) -> Option<Vec<String>> {
+    let compiler = node.program.java.as_ref()?.compiler();
+    let source = node.configuration.join(format!("{class}.java"));
+    let (class_path, to) = (class_path(node), text(&node.configuration));
+    let words = [&text(&compiler), "-nowarn", "-proc:none", "-cp", &class_path, "-d", &to, &text(&source)];
+    Some(words.map(str::to_owned).into())
+}
+
 /// Where a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAddress {
