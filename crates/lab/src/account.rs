@@ -10,6 +10,7 @@ use tidemark_drive::{DriveEnd, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Service, Store, System, Target, Watched, digest};
 use tidemark_record::{Counter, Counters, NotFound, Outcome, SYSTEM, Summary, Totals};
 use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{LoadModel, Spacing};
 
 use crate::run_options::RunOptions;
 use crate::stores::Stores;
@@ -351,6 +352,13 @@ impl Account {
         manifest.stores = self.stores;
         manifest.watched = self.watched;
         manifest.load = load_text::load(plan);
+        let streams = plan.load.streams();
+        manifest.closed_users = streams
+            .iter()
+            .all(|stream| stream.model.is_closed())
+            .then(|| streams.iter().map(|stream| stream.most_users() as u64).sum());
+        manifest.even_arrivals =
+            streams.iter().all(|stream| stream.model == LoadModel::Open(Spacing::Constant));
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;
         manifest.uploads_cut = Some(self.uploads_cut).filter(|count| *count > 0);

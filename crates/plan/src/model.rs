@@ -365,9 +365,11 @@ impl Model {
         per_s * self.visits()[tier] * work_s / (of.instances * of.cores) as f64
     }
 
-    /// The same model under an open load of this rate, at random.
+    /// The same model under an open load of this rate: spaced evenly if its own load is, else at random.
     pub fn at(&self, per_s: f64) -> Model {
-        Model { load: Load::Open(Arrivals::poisson(per_s)), ..self.clone() }
+        let even = matches!(&self.load, Load::Open(arrivals) if arrivals.even);
+        let load = Load::Open(Arrivals { even, ..Arrivals::poisson(per_s) });
+        Model { load, ..self.clone() }
     }
 }
 

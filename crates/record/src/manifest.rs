@@ -280,6 +280,12 @@ pub struct Manifest {
     pub watched: Vec<Watched>,
     /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
     pub load: String,
+    /// Users at once at most, each of whom waits for an answer before the next request; absent where sessions arrive at a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_users: Option<u64>,
+    /// Whether all sessions arrive at a rate, spaced evenly.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub even_arrivals: bool,
     /// Cores that the driver was pinned to; empty if not pinned.
     pub driver_pinned_to: Vec<usize>,
     /// The back end that carried the driver's sockets: `io_uring`, `epoll`, `portable`; empty where it is not known.
@@ -393,6 +399,8 @@ impl Manifest {
             stores: Vec::new(),
             watched: Vec::new(),
             load: String::new(),
+            closed_users: None,
+            even_arrivals: false,
             driver_pinned_to: Vec::new(),
             driver_io: String::new(),
             uploads_cut: None,

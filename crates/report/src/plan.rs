@@ -1,8 +1,8 @@
 //! How many instances another load takes: what a run measured becomes a model, which is simulated.
 //!
 //! Each request draws a service time of the run's histogram. A share of it is CPU of each tier, as large as the tier's CPU time
-//! for a request is of the mean service time; what no CPU explains goes by without a core. So a model without queues has the
-//! measured service times, and the measured CPU.
+//! for a request is of the mean service time; what no CPU explains goes by without a core. What requests waited for each other
+//! in the run is taken out first: the model of the run, under the run's load, has the measured times, and the measured CPU.
 
 mod model;
 mod settings;
@@ -16,7 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tidemark_plan::{
-    Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Survives, curve, sensitivity,
+    Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Span, Survives, curve, sensitivity,
+    simulate,
 };
 use tidemark_record::bill::{Bill, Role};
 use tidemark_record::summary::BOTTLENECK;
@@ -31,6 +32,8 @@ use model::Measured;
 
 /// Rates that the curve shows, up to this share of the highest that holds.
 const CURVE: (u32, f64) = (8, 1.2);
+/// Requests that the model's own run is simulated for.
+const OWN_REQUESTS: f64 = 500_000.0;
 /// Shares of a search's limit at which the model of the run is looked at.
 const OF_LIMIT: [f64; 4] = [0.5, 0.7, 0.9, 1.1];
 /// A model that is further from its own run than this says so.
@@ -224,6 +227,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let mut measured = Measured::of(run)?;
     let mut notes = caveats(&run.manifest, &measured);
     notes.extend(beside.notes.iter().cloned());
+    measured.take_waits_out(wish.seed).map_err(|wrong| wrong.to_string())?;
     let own = measured.model_of_run();
     let (texts, objectives, failed_most) =
         objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
@@ -323,7 +327,7 @@ fn caveats(manifest: &Manifest, measured: &Measured) -> Vec<String> {
     notes.extend(measured.left_out.iter().cloned());
     if let Some(busy) = measured.machine_busy().filter(|busy| *busy > BUSY) {
         notes.push(format!(
-            "the run's machine was {} busy: its service times have waits in them, so that the plan errs on the safe side; \
+            "the run's machine was {} busy: waits were taken out of its service times, as far as the model knows them; \
              a run at less load tells more",
             percent(busy)
         ));
@@ -377,7 +381,7 @@ fn own_run(
     beside: &Beside,
 ) -> Result<OwnRun, tidemark_plan::Wrong> {
     let per_s = run.manifest.summary.achieved_per_s;
-    let simulated = question.look(own, per_s)?;
+    let simulated = simulate(own, &Span::of_requests(OWN_REQUESTS, per_s, question.seed))?;
     let simulated_limit_per_s = beside.limit_per_s.map(|_| question.limit(own)).transpose()?;
     let at = beside.limit_per_s.map_or_else(Vec::new, |limit| OF_LIMIT.map(|share| share * limit).to_vec());
     let at = curve(question, own, &at)?;

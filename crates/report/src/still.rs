@@ -33,10 +33,10 @@ const ROWS_MAX: usize = 400;
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#626a73;--line:#d5dae0;--bad:#b42318;--good:#0b7a3b;--warning:#8a5a00;--mark:#2457c5;--paper:#fff}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--quiet:#9aa3ad;--line:#3a414a;--bad:#ff8a7a;--good:#5bd08d;--warning:#e0b050;--mark:#86a9ff;--paper:#15181c}}
-body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+body{margin:2rem auto;max-width:58rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.1rem}details{margin-top:1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}.warning{color:var(--warning)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
-td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
+td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(56rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .bars td{width:6rem;white-space:nowrap}.bars td:nth-child(2){width:auto}.bars div{height:.7rem;min-width:1px;background:var(--mark)}.lines .way{stroke:inherit}.lines g{stroke:var(--mark)}.lines g:hover{stroke-width:3}
 .tiers{display:flex;flex-wrap:wrap;align-items:center;gap:.6rem;margin:1rem 0}.tiers div{border:1px solid var(--mark);border-radius:.3rem;padding:.3rem .7rem}.tiers span{display:block;color:var(--quiet);font-size:13px}.tiers section{display:grid;gap:.6rem}.wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}

@@ -68,6 +68,7 @@ fn says(all: &Reproduction) -> String {
 fn beside(all: &Reproduction) -> Table {
     let head = [
         "",
+        "verdict",
         "published/s",
         "here/s",
         "p50",
@@ -76,7 +77,6 @@ fn beside(all: &Reproduction) -> Table {
         "÷ published",
         "a machine",
         "a core",
-        "verdict",
     ];
     let dispensable = ["cores used", "a core", "p50", "p99"];
     let mut table = Table::new(head).dispensable(&dispensable).whole_names();
@@ -85,7 +85,7 @@ fn beside(all: &Reproduction) -> Table {
             // a side that was left out has no verdict of those that ran
             let status = repeated.status.filter(|_| of.per_s.is_some());
             let status = status.map_or((Level::Unsure, "no run"), |of| (level(of), word(of)));
-            table.row(&of.name, cells(of).into_iter().chain([Cell::Word(status.0, status.1.into())]));
+            table.row(&of.name, [Cell::Word(status.0, status.1.into())].into_iter().chain(cells(of)));
         }
     }
     table

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tidemark_plan::{Arrivals, Call, Contention, Distribution, Load, Model, Tier, Work};
+use tidemark_plan::{Arrivals, Call, Contention, Distribution, Load, Model, Span, Tier, Work, Wrong, simulate};
 use tidemark_record::bill::Role;
-use tidemark_record::{MACHINE, Outcome, Run, new_merged};
+use tidemark_record::{MACHINE, Manifest, Outcome, Run, new_merged};
 use tidemark_scenario::prices::Prices;
 
 use crate::cost::{self, Usage, called};
@@ -16,6 +16,12 @@ const CPU_LEAST_S: f64 = 0.1;
 const BEYOND_LEAST: f64 = 10.0;
 /// Most cores of an instance.
 const CORES_MAX: f64 = 10_000.0;
+/// How often waits are looked for, over how many requests, and by what a time changes at once at most.
+const FITS: u64 = 8;
+const FIT_REQUESTS: f64 = 200_000.0;
+const FIT_STEP: (f64, f64) = (0.5, 1.5);
+/// Slower requests than these are too few to be looked at one by one.
+const FIT_BEYOND: f64 = 50.0;
 
 /// What was measured of a tier.
 #[derive(Debug, Clone)]
@@ -36,6 +42,9 @@ pub(super) struct Measured {
     /// What is not in the plan, a sentence each.
     pub(super) left_out: Vec<String>,
     pub(super) service_times: Arc<tidemark_plan::Measured>,
+    /// Service times as they were measured, seconds, in order, and how many requests had each.
+    seen: Vec<(f64, u64)>,
+    load: Load,
     /// Cores of the machine of the run, and how many of them were busy.
     machine_cores: u64,
     busy_cores: f64,
@@ -58,10 +67,11 @@ impl Measured {
             run.merge(&mut merged, &series.service_time_us).map_err(|error| error.to_string())?;
         }
         let good = merged.len();
-        let seen = merged
+        let seen: Vec<(f64, u64)> = merged
             .iter_recorded()
-            .map(|of| (of.value_iterated_to() as f64 * 1e-6, of.count_since_last_iteration()));
-        let service_times = tidemark_plan::Measured::new(seen).filter(|of| of.mean_s() > 0.0);
+            .map(|of| (of.value_iterated_to() as f64 * 1e-6, of.count_since_last_iteration()))
+            .collect();
+        let service_times = tidemark_plan::Measured::new(seen.iter().copied()).filter(|of| of.mean_s() > 0.0);
         let service_times = service_times.ok_or("no plan from this run: it has no good answers")?;
         // CPU went into the requests that were answered in the window, well or not
         let answered = (usage.good + usage.failed).max(1) as f64;
@@ -102,6 +112,8 @@ impl Measured {
             ));
         }
         Ok(Measured {
+            load: load_of(manifest, service_times.mean_s()),
+            seen,
             good,
             tiers,
             left_out,
@@ -117,6 +129,54 @@ impl Measured {
                 .sum::<f64>()
                 / answered,
         })
+    }
+
+    /// Takes out of the service times what requests waited for each other in the run, so that the model of the run, which
+    /// waits by itself, has the times that were measured: each time changes by the ratio of measured to simulated time at
+    /// the same percentile, until they agree.
+    ///
+    /// # Errors
+    /// What is wrong with the model.
+    pub(super) fn take_waits_out(&mut self, seed: u64) -> Result<(), Wrong> {
+        let per_s = match &self.load {
+            Load::Open(arrivals) => arrivals.peak_per_s(),
+            Load::Closed { users, think } => {
+                *users as f64 / (think.mean(0.0) + self.service_times.mean_s()).max(f64::MIN_POSITIVE)
+            }
+        };
+        let cpu_s: f64 = self.tiers.iter().map(|of| of.cpu_s).sum();
+        let last = 1.0 - FIT_BEYOND / FIT_REQUESTS.min(self.good as f64).max(2.0 * FIT_BEYOND);
+        let mut times: Vec<f64> = self.seen.iter().map(|(time, _)| *time).collect();
+        for fit in 0..FITS {
+            let span = Span::of_requests(FIT_REQUESTS, per_s, seed.wrapping_add(fit));
+            let outcome = simulate(&self.model_of_run(), &span)?;
+            if outcome.grows() {
+                return Ok(());
+            }
+            let (mut below, mut factor, mut least) = (0, 1.0, 0.0f64);
+            for (time, (measured, count)) in times.iter_mut().zip(&self.seen) {
+                let share = (below as f64 + *count as f64 / 2.0) / self.good as f64;
+                if share <= last {
+                    let simulated = outcome.good.quantile_s(share, 0).unwrap_or(*measured);
+                    factor = (measured / simulated.max(1e-9)).clamp(FIT_STEP.0, FIT_STEP.1);
+                }
+                // percentiles keep their order
+                *time = (*time * factor).max(least);
+                least = *time;
+                below += count;
+            }
+            // no request takes less than its CPU, on average
+            let counts = self.seen.iter().map(|(_, count)| *count);
+            let mean_s = times.iter().zip(counts.clone()).map(|(time, count)| time * count as f64).sum::<f64>()
+                / self.good as f64;
+            if mean_s < cpu_s {
+                times.iter_mut().for_each(|time| *time *= cpu_s / mean_s);
+            }
+            if let Some(fitted) = tidemark_plan::Measured::new(times.iter().copied().zip(counts)) {
+                self.service_times = Arc::new(fitted);
+            }
+        }
+        Ok(())
     }
 
     /// That it has too few requests for a percentile, if so.
@@ -178,7 +238,8 @@ impl Measured {
         }
     }
 
-    /// The run as it was: its tiers share the cores of a machine, beside the load generator where nothing is pinned.
+    /// The run as it was, with its load: its tiers share the cores of a machine, beside the load generator where nothing is
+    /// pinned.
     pub(super) fn model_of_run(&self) -> Model {
         let cpu_s: f64 = self.tiers.iter().map(|of| of.cpu_s).sum();
         let cores = match self.pinned_cores {
@@ -186,7 +247,7 @@ impl Measured {
                 .round(),
             pinned => pinned as f64,
         };
-        let mut model = self.model(1);
+        let mut model = Model { load: self.load.clone(), ..self.model(1) };
         model.tiers.truncate(1);
         let machine = &mut model.tiers[0];
         machine.calls.clear();
@@ -195,5 +256,20 @@ impl Measured {
         machine.contention = Contention::default();
         machine.work = Work::Each(Distribution::Share(cpu_s / self.service_times.mean_s()));
         model
+    }
+}
+
+/// The load of a run whose requests took so long. What users do between their requests follows from their number and their
+/// rate (Little's law).
+fn load_of(manifest: &Manifest, mean_s: f64) -> Load {
+    let per_s = manifest.summary.achieved_per_s;
+    match manifest.closed_users.filter(|users| *users > 0) {
+        Some(users) => Load::Closed {
+            users: users as usize,
+            think: Distribution::Constant((users as f64 / per_s - mean_s).max(0.0)),
+        },
+        // a session of several requests spreads them by itself
+        None if manifest.even_arrivals && manifest.labels.len() == 1 => Load::Open(Arrivals::even(per_s)),
+        None => Load::Open(Arrivals::poisson(per_s)),
     }
 }
