@@ -19,9 +19,11 @@ dist: ## programs for any Linux with glibc 2.28 or newer, as archives and Debian
 	@./dist/build
 
 test-needs:
+	@./tests/needs compile
 	@./tests/needs test
 
-test: test-needs ## install what the tests need, then pass every check
+test: ## install what the tests need, then pass every check
+	@./tests/needs compile
 	@./tests/run
 
 test-long: test-needs ## what `make test` leaves out: other features, suites of others (Spark among them), every way to break stores
