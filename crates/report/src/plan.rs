@@ -76,6 +76,9 @@ pub struct Wish<'a> {
 pub struct Beside {
     /// The limit that a search found with the run's system, requests a second.
     pub limit_per_s: Option<f64>,
+    /// CPU time of a request of each tier at the highest load that the search found to hold, seconds. A busy core does more
+    /// with a wake-up, so that a request takes less there than at half of the load.
+    pub busiest_cpu_s: Vec<(String, f64)>,
     /// How cores hinder each other, of searches at several sizes.
     pub scalability: Option<Scalability>,
     /// What is to be known of those.
@@ -218,6 +221,16 @@ impl From<String> for NoPlan {
     }
 }
 
+/// CPU time of a request of each tier, seconds.
+///
+/// # Errors
+/// What the run lacks.
+pub fn cpu_of_requests(run: &Run) -> Result<Vec<(String, f64)>, String> {
+    refuse(&run.manifest)?;
+    let tiers = Measured::of(run)?.tiers;
+    Ok(tiers.into_iter().map(|of| (of.tier.name, of.cpu_s)).collect())
+}
+
 /// Makes a plan of a run.
 ///
 /// # Errors
@@ -229,6 +242,8 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     notes.extend(beside.notes.iter().cloned());
     measured.take_waits_out(wish.seed).map_err(|wrong| wrong.to_string())?;
     let own = measured.model_of_run();
+    measured.set_cpu(&beside.busiest_cpu_s);
+    let own_busy = measured.model_of_run();
     let (texts, objectives, failed_most) =
         objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
     notes.extend(objectives.iter().filter_map(|of| measured.too_few_for(of.share)));
@@ -249,7 +264,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         seed: wish.seed,
     };
     let says = |wrong: tidemark_plan::Wrong| wrong.to_string();
-    let own_run = own_run(run, &own, &question, beside).map_err(says)?;
+    let own_run = own_run(run, [&own, &own_busy], &question, beside).map_err(says)?;
     notes.extend(words::off(&own_run, OFF_MOST));
     let answer = question.answer().map_err(says)?;
     let planned = question.with_instances(&answer.instances);
@@ -284,7 +299,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         own_run,
         scalability: beside.scalability.clone(),
         bill,
-        assumptions: words::assumptions(&measured, wish),
+        assumptions: words::assumptions(&measured, beside, wish),
         notes,
     };
     planned.says = words::says(&planned);
@@ -376,15 +391,15 @@ fn objectives(
 
 fn own_run(
     run: &Run,
-    own: &Model,
+    [own, own_busy]: [&Model; 2],
     question: &Question,
     beside: &Beside,
 ) -> Result<OwnRun, tidemark_plan::Wrong> {
     let per_s = run.manifest.summary.achieved_per_s;
     let simulated = simulate(own, &Span::of_requests(OWN_REQUESTS, per_s, question.seed))?;
-    let simulated_limit_per_s = beside.limit_per_s.map(|_| question.limit(own)).transpose()?;
+    let simulated_limit_per_s = beside.limit_per_s.map(|_| question.limit(own_busy)).transpose()?;
     let at = beside.limit_per_s.map_or_else(Vec::new, |limit| OF_LIMIT.map(|share| share * limit).to_vec());
-    let at = curve(question, own, &at)?;
+    let at = curve(question, own_busy, &at)?;
     let times = &run.manifest.summary.good.response_time_us;
     let seconds = |us: Option<u64>| us.map(|us| us as f64 * 1e-6);
     Ok(OwnRun {

@@ -8,7 +8,7 @@ use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Search, Searches, Trial};
 use tidemark_plan::{SizePoint, Survives, scalability};
 use tidemark_record::{Manifest, RUNS_DIR, limit as file, resolve, runs_in};
-use tidemark_report::plan::{Beside, NoPlan, Wish, plan as planned};
+use tidemark_report::plan::{Beside, NoPlan, Wish, cpu_of_requests, plan as planned};
 use tidemark_report::{blocks, markdown, still};
 use tidemark_scenario::units::{parse_number, parse_share};
 
@@ -132,7 +132,12 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
         customers: arguments.prices.customers,
         seed: arguments.seed,
     };
-    let plan = planned(&run, &beside(&sources, source), &wish).map_err(|none| match none {
+    let mut beside = beside(&sources, source);
+    if let Some(busiest) = source.busiest.as_ref().filter(|busiest| **busiest != source.dir) {
+        // without it the plan has the CPU of its own run
+        beside.busiest_cpu_s = cpu_of_requests(&carry_out::open(busiest)?).unwrap_or_default();
+    }
+    let plan = planned(&run, &beside, &wish).map_err(|none| match none {
         NoPlan::Usage(why) => Failure::usage(why),
         NoPlan::Unknown(why) => Failure::broken(why),
     })?;
@@ -145,6 +150,8 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
 #[derive(Debug, Clone, Default)]
 struct Source {
     dir: PathBuf,
+    /// The trial of a search that held the highest load.
+    busiest: Option<PathBuf>,
     /// What was set for it, and the size that this is: `cores=2`.
     setting: Option<(String, f64)>,
     /// The limit with its interval, where it is of a search.
@@ -207,8 +214,10 @@ fn searched(dir: &Path, search: &Search) -> Option<Source> {
     let most = found.level.or(found.high_level)?;
     let held = |trial: &&Trial| trial.holds() && trial.ask.level <= most && !trial.dir.is_empty();
     let from_half = |trial: &Trial| (trial.ask.level - QUIET * most).abs();
-    let trials = search.decided().into_iter().filter(held);
-    let trial = trials.min_by(|one, other| from_half(one).total_cmp(&from_half(other)))?;
+    let trials: Vec<_> = search.decided().into_iter().filter(held).collect();
+    let busiest = trials.iter().max_by(|one, other| one.ask.level.total_cmp(&other.ask.level));
+    let busiest = busiest.map(|trial| dir.join(&trial.dir));
+    let trial = trials.iter().min_by(|one, other| from_half(one).total_cmp(&from_half(other)))?;
     let setting = search.setting.as_ref().and_then(|text| {
         let (name, value) = text.split_once('=')?;
         Some((name.trim().to_owned(), value.trim().parse().ok().filter(|size: &f64| *size > 0.0)?))
@@ -224,7 +233,7 @@ fn searched(dir: &Path, search: &Search) -> Option<Source> {
     } else {
         Vec::new()
     };
-    Some(Source { dir: dir.join(&trial.dir), setting, limit, notes })
+    Some(Source { dir: dir.join(&trial.dir), busiest, setting, limit, notes })
 }
 
 /// The one with the smallest size, as cores do not hinder each other there; of those without sizes, the first.

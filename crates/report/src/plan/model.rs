@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidemark_plan::{Arrivals, Call, Contention, Distribution, Load, Model, Span, Tier, Work, Wrong, simulate};
+use tidemark_plan::{
+    Arrivals, Call, Contention, Distribution, Load, Model, Span, Tier, Work, Wrong, simulate,
+};
 use tidemark_record::bill::Role;
 use tidemark_record::{MACHINE, Manifest, Outcome, Run, new_merged};
 use tidemark_scenario::prices::Prices;
@@ -167,8 +169,9 @@ impl Measured {
             }
             // no request takes less than its CPU, on average
             let counts = self.seen.iter().map(|(_, count)| *count);
-            let mean_s = times.iter().zip(counts.clone()).map(|(time, count)| time * count as f64).sum::<f64>()
-                / self.good as f64;
+            let mean_s =
+                times.iter().zip(counts.clone()).map(|(time, count)| time * count as f64).sum::<f64>()
+                    / self.good as f64;
             if mean_s < cpu_s {
                 times.iter_mut().for_each(|time| *time *= cpu_s / mean_s);
             }
@@ -204,6 +207,14 @@ impl Measured {
             let cores = (kind.cores.nano() as f64 / 1e9).clamp(1e-3, CORES_MAX);
             of.cores = cores.floor().max(1.0) as usize;
             of.slow = of.cores as f64 / cores;
+        }
+    }
+
+    /// Takes the CPU time of a request from elsewhere, by tier.
+    pub(super) fn set_cpu(&mut self, cpu_s: &[(String, f64)]) {
+        for of in &mut self.tiers {
+            let found = cpu_s.iter().find(|(name, _)| *name == of.tier.name);
+            of.cpu_s = found.map_or(of.cpu_s, |(_, cpu_s)| *cpu_s);
         }
     }
 

@@ -3,7 +3,7 @@
 use tidemark_plan::Survives;
 
 use super::model::Measured;
-use super::{OwnRun, Planned, Wish, rate, time};
+use super::{Beside, OwnRun, Planned, Wish, rate, time};
 use crate::units::{duration, percent, plural};
 
 /// The answer: `50,000/s with p99 < 300ms needs 14 web and 4 data; it holds up to 58,300/s, then web breaks first`.
@@ -41,14 +41,21 @@ fn listed(all: &[String]) -> String {
 }
 
 /// What a plan takes for granted.
-pub(super) fn assumptions(measured: &Measured, wish: &Wish<'_>) -> Vec<String> {
+pub(super) fn assumptions(measured: &Measured, beside: &Beside, wish: &Wish<'_>) -> Vec<String> {
     let mean_s = measured.service_times.mean_s();
     let is_set = |key: &str| wish.settings.iter().any(|(name, _)| name.rsplit('.').next() == Some(key));
     let mut all = vec![
         "requests come at random (Poisson), and the mix is the run's".to_owned(),
-        "each request visits each tier once, one tier after the other, and takes the CPU that it took in the run".to_owned(),
+        format!(
+            "each request visits each tier once, one tier after the other, and takes the CPU that it took {}",
+            match beside.busiest_cpu_s.is_empty() {
+                true => "in the run",
+                false => "at the highest load that held in the search",
+            }
+        ),
         "a core does as much work as one of the run's machine".to_owned(),
-        "stores spread their load evenly over their instances, and more instances do as much more work".to_owned(),
+        "stores spread their load evenly over their instances, and more instances do as much more work"
+            .to_owned(),
     ];
     if !is_set("balancing") {
         all.push("callers send to instances in turn".to_owned());
