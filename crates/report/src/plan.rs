@@ -226,7 +226,6 @@ impl From<String> for NoPlan {
 /// # Errors
 /// What the run lacks.
 pub fn cpu_of_requests(run: &Run) -> Result<Vec<(String, f64)>, String> {
-    refuse(&run.manifest)?;
     let tiers = Measured::of(run)?.tiers;
     Ok(tiers.into_iter().map(|of| (of.tier.name, of.cpu_s)).collect())
 }
