@@ -32,22 +32,16 @@
 //!
 //! # What is claimed
 //!
-//! As far as the topic keeps what it has acknowledged (replication, `min.insync.replicas`, retention):
-//!
-//! | what happens | what becomes of messages |
-//! | --- | --- |
-//! | connections are cut, brokers stand still or start again | none is lost, none is doubled |
-//! | the receiver is killed, and started again with the position that it stored together with what the messages did ([`Options::position`]) | none is lost, none is doubled |
-//! | the receiver is killed without such a position: its group's offset is committed after messages were taken | what it had taken and not done may be lost; what it had taken in the last moment before comes again |
-//! | the sender is killed and goes on with its log at [`Outgoing::position`] | none is lost, none is doubled |
-//! | the sender is killed without a log | what it had not committed is lost, nothing is doubled |
-//! | a second sender begins on the topic | the first one ends with an error, in no transaction of both |
-//! | a number is missing in the topic (retention has deleted it) | the receiver fails and says which |
+//! As far as the topic keeps what it has acknowledged (replication, `min.insync.replicas`, retention), connections that are cut
+//! and brokers that stand still or start again lose and double nothing. Nor does the death of either process where what only
+//! its memory held is given again: the receiver starts with the position that it stored together with what the messages did
+//! ([`Options::position`]), the sender goes on with its log at [`Outgoing::position`]. The README has a table of what is lost
+//! otherwise. A receiver that misses a number, since retention has deleted it, fails and says which.
 //!
 //! How: the transactional id is the topic's, so that Kafka itself fences the sender before. The new one finds the last number
-//! that is committed. After an error whose outcome is unknown a sender does the same, and sends what is not there. Receivers
-//! read committed records only, pass over numbers that they have, and find the offset of their position by its number.
-//! Two receivers with the same position take the same messages: that there is one at a time is their program's to see to.
+//! that is committed; the one before ends with an error. After an error whose outcome is unknown a sender does the same, and
+//! sends what is not there. Receivers read committed records only, pass over numbers that they have, and find the offset of
+//! their position by its number. Two receivers with the same position take the same messages: that there is one at a time is their program's to see to.
 
 mod incoming;
 mod log;

@@ -142,6 +142,9 @@ impl fmt::Display for RemoteFailure {
 
 impl Error for RemoteFailure {}
 
+/// What a receiver's queue fails with whose link was dropped before the end.
+pub(crate) const GIVEN_UP: &str = "the link was given up before the end of the queue";
+
 /// A message's bytes.
 pub(crate) fn write<T: Message>(message: &T, number: u64, bytes_max: usize) -> Result<Vec<u8>, RemoteError> {
     let refused = |why: String| RemoteError::Refused(format!("message {number} cannot be sent: {why}"));

@@ -39,17 +39,11 @@
 //! # What is claimed
 //!
 //! Each message has a number. The sender sends again what is not acknowledged; the receiver passes over what it has, and takes
-//! nothing out of order.
-//!
-//! | what happens | what becomes of messages |
-//! | --- | --- |
-//! | the connection is cut, or stands still | none is lost, none is doubled |
-//! | the receiver is killed, and started again with the position that it stored together with what the messages did ([`Options::position`]) | none is lost, none is doubled |
-//! | the receiver is killed without such a position | what it had taken and not done is lost; what it had taken and not yet acknowledged comes again |
-//! | the sender is killed and sends its log again ([`Options::replays`], from [`Outgoing::position`] on) | none is lost, none is doubled |
-//! | the sender is killed without a log | what it had not sent is lost; what had arrived is not, and nothing is doubled |
-//! | both are killed, with log and position | none is lost, none is doubled |
-//! | a message has been acknowledged, and the receiver asks for it again | the sender ends with an error that says so |
+//! nothing out of order. So connections that are cut, or stand still, lose and double nothing. Nor does the death of either
+//! process, or of both, where what only their memory held is given again: the receiver starts with the position that it stored
+//! together with what the messages did ([`Options::position`]), the sender sends its log from [`Outgoing::position`] on
+//! ([`Options::replays`]). The README has a table of what is lost otherwise. A receiver that asks for what it had acknowledged is
+//! refused, and the sender ends with an error.
 //!
 //! A link has one sender at a time. One that connects anew (not one that connects again) takes the place of the one before,
 //! which is refused from then on, as long as the receiver lives. An [`Outgoing`] that is dropped gives the link up; an

@@ -158,8 +158,12 @@ fn a_group_goes_on_behind_what_was_taken(kafka: &Kafka) {
     for number in first + 1..100 {
         assert_eq!(receiver.recv(), Ok(number));
     }
-    let (mut other, _incoming) = receive::<u64>(&topic.group("other"), small()).unwrap();
+    let (mut other, incoming) = receive::<u64>(&topic.group("other"), small()).unwrap();
     assert_eq!(other.recv(), Ok(0));
+    drop(incoming);
+    // a link that is given up is no end
+    while other.recv().is_ok() {}
+    assert!(other.failure().unwrap().to_string().contains("given up"));
 }
 
 fn one_sender_takes_the_place_of_another(kafka: &Kafka) {

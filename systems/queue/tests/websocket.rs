@@ -209,7 +209,11 @@ fn a_receiver_that_is_started_again_goes_on_where_it_was() {
     // without a position: with what is not acknowledged
     let (mut receiver, incoming) = listen::<u64>(place, small()).unwrap();
     assert_eq!(receiver.recv(), Ok(4));
-    drop((incoming, receiver));
+    drop(incoming);
+    // a link that is given up is no end
+    assert!(rest(&mut receiver).len() < 4);
+    assert!(receiver.failure().unwrap().to_string().contains("given up"));
+    drop(receiver);
     // with one: exactly there
     let (mut receiver, incoming) = listen::<u64>(place, small().position(6)).unwrap();
     assert_eq!(receiver.recv(), Ok(6));

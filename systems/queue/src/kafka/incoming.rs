@@ -14,7 +14,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::log::{Log, Record, is_final};
 use super::{TURN, Topic};
-use crate::remote::{Message, Options, RemoteError, RemoteFailure, read};
+use crate::remote::{GIVEN_UP, Message, Options, RemoteError, RemoteFailure, read};
 use crate::taken::Taken;
 use crate::{Receiver, Sender};
 
@@ -127,6 +127,10 @@ impl<T: Message> Receiving<T> {
             }
         }
         self.commit(CommitMode::Sync);
+        // nobody takes this for the end
+        if let Some(sender) = self.sender {
+            sender.fail(RemoteFailure(GIVEN_UP.into()));
+        }
     }
 
     /// Whether nothing will be taken any more.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::FRAME_BYTES;
 use super::frame::{Frame, HEAD_BYTES, Messages, REASON_BYTES, cut_short};
 use super::line::{self, BEAT, Reading, Writing};
-use crate::remote::{Message, Options, RemoteError, RemoteFailure, read};
+use crate::remote::{GIVEN_UP, Message, Options, RemoteError, RemoteFailure, read};
 use crate::sync::lock;
 use crate::taken::Taken;
 use crate::{Receiver, Sender};
@@ -168,8 +168,13 @@ impl<T: Message> Held for Receiving<T> {
             let waited = self.saying.wait_timeout(said, left);
             said = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
+        drop(said);
         self.stops.store(true, Ordering::Release);
         self.cut();
+        // nobody takes this for the end
+        if let Some(sender) = lock(&self.inbound).take() {
+            sender.fail(RemoteFailure(GIVEN_UP.into()));
+        }
     }
 }
 
@@ -219,6 +224,9 @@ impl<T: Message> Receiving<T> {
         }
         let (Some(mut inbound), Ok(cutter)) = (self.take_over(), writing.cutter()) else { return };
         *lock(&self.current) = Some(cutter);
+        if self.stops.load(Ordering::Acquire) {
+            return;
+        }
         let welcomed = self.check(sender, is_new).map(|()| self.welcome(sender, is_new, kept_from));
         match welcomed {
             Ok(received) => self.converse(&mut inbound, &mut reading, &writing, received, refuse),

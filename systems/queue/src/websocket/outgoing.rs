@@ -306,14 +306,19 @@ impl Desk {
             let heard = reading.read(writing);
             let mut told = lock(&self.told);
             match heard {
-                Ok(Frame::Taken { acknowledged, .. }) if acknowledged > self.sent.load(Ordering::Acquire) => {
+                Ok(Frame::Taken { acknowledged, .. } | Frame::Closed { acknowledged })
+                    if acknowledged > self.sent.load(Ordering::Acquire) =>
+                {
                     told.refused = Some("the receiver acknowledges what was not sent".into());
                 }
                 Ok(Frame::Taken { acknowledged, limit }) => {
                     told.acknowledged = told.acknowledged.max(acknowledged);
                     told.limit = told.limit.max(limit);
                 }
-                Ok(Frame::Closed { .. }) => told.closed = true,
+                Ok(Frame::Closed { acknowledged }) => {
+                    told.acknowledged = told.acknowledged.max(acknowledged);
+                    told.closed = true;
+                }
                 Ok(Frame::Refused { reason }) => told.refused = Some(reason.to_owned()),
                 Ok(_) | Err(_) => told.broken = true,
             }
