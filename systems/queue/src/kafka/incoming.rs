@@ -109,17 +109,14 @@ impl<T: Message> Receiving<T> {
         let mut is_paused = false;
         let mut committed = Instant::now();
         while !self.stops.load(Ordering::Acquire) && !self.is_over() {
-            let has_room = self.has_room();
-            if has_room == is_paused {
-                let changed = match has_room {
-                    true => self.log.consumer.resume(&list),
-                    false => self.log.consumer.pause(&list),
-                };
-                is_paused = if changed.is_ok() { !has_room } else { is_paused };
-            }
-            match has_room {
-                true => self.fetch(),
-                false => drop(self.taken.wait(Instant::now() + TURN, || self.has_room().then_some(()))),
+            if !self.has_room() {
+                let is_full =
+                    self.taken.wait(Instant::now() + TURN, || self.has_room().then_some(())).is_none();
+                // not at once: what was fetched ahead is fetched again then
+                is_paused = is_paused || is_full && self.log.consumer.pause(&list).is_ok();
+            } else {
+                is_paused = is_paused && self.log.consumer.resume(&list).is_err();
+                self.fetch();
             }
             if committed.elapsed() >= TURN {
                 self.commit(CommitMode::Async);

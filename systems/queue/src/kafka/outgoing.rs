@@ -15,8 +15,10 @@ use crate::remote::{Link, Message, Options, Outgoing, RemoteError, spawn, write}
 use crate::{Batch, Receiver, Sender};
 
 /// Most messages of a transaction, and bytes after which no more are added.
-const BATCH_MESSAGES: u64 = 10_000;
+const BATCH_MESSAGES: usize = 10_000;
 const BATCH_BYTES: usize = 4 << 20;
+/// How long messages are gathered: a transaction takes longer than thousands of them.
+const GATHERING: Duration = Duration::from_millis(5);
 /// A transaction of a sender that is gone holds receivers up for so long, unless the next sender comes sooner.
 const TRANSACTION_MAX: Duration = Duration::from_secs(10);
 /// What a record may have beside its message, bytes.
@@ -63,6 +65,8 @@ fn begin(topic: &Topic, options: Options) -> Result<(BaseProducer<Quiet>, TopicE
         .set("acks", "all")
         .set("transaction.timeout.ms", TRANSACTION_MAX.as_millis().to_string())
         .set("message.max.bytes", bytes_max.to_string())
+        // how long it waits for the end of the transaction before
+        .set("retry.backoff.ms", "20")
         .set("linger.ms", "0");
     let failed = |error| permanent(topic, &error).unwrap_or_else(|| topic.unreachable(error));
     let producer = BaseProducer::from_config_and_context(&config, Quiet).map_err(failed)?;
@@ -135,23 +139,30 @@ impl<T: Message> Sending<T> {
     /// Has what lies ready stored, as far as a transaction goes.
     fn send(&mut self) -> Result<(), RemoteError> {
         let (mut records, mut bytes, mut refused) = (Vec::new(), 0, None);
-        let mut batch = Batch::new(&mut self.receiver.end.source, BATCH_MESSAGES);
-        while bytes < BATCH_BYTES
-            && let Some(message) = batch.next()
+        let until = Some(Instant::now() + GATHERING);
+        while records.len() < BATCH_MESSAGES
+            && bytes < BATCH_BYTES
+            && refused.is_none()
+            && self.receiver.end.wait(until)
         {
-            let number = self.next + records.len() as u64;
-            match write(&message, number, self.options.message_bytes_max) {
-                Ok(payload) => {
-                    bytes += payload.len() + RECORD_BYTES;
-                    records.push(Record::Message { number, payload });
-                }
-                Err(error) => {
-                    refused = Some(error);
-                    break;
+            for message in Batch::new(&mut self.receiver.end.source, (BATCH_MESSAGES - records.len()) as u64)
+            {
+                let number = self.next + records.len() as u64;
+                match write(&message, number, self.options.message_bytes_max) {
+                    Ok(payload) => {
+                        bytes += payload.len() + RECORD_BYTES;
+                        records.push(Record::Message { number, payload });
+                        if bytes >= BATCH_BYTES {
+                            break;
+                        }
+                    }
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
                 }
             }
         }
-        drop(batch);
         if !records.is_empty() {
             self.store(&records)?;
         }
