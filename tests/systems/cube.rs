@@ -177,14 +177,16 @@ fn mondrian_finds_what_its_cube_names(database: &Database) {
     );
     let asked: Vec<String> = measures.iter().map(|(by, column)| format!("{by}({fact}.{column})")).collect();
     let measured = database.answer(&format!("SELECT count(*), {} FROM {joined};", asked.join(", ")));
-    let measured: Vec<f64> = measured.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let measured: Vec<f64> =
+        measured.split_whitespace().map(|word| word.parse().expect("a number")).collect();
     // four facts: 1, 1, 1, 30 operations, 7, 5, 9, 4 ms and 7, 5, 9, 8 ms
     assert_eq!(measured, [4.0, 33.0, 6.25, 7.25, 9.0]);
     let mut named: Vec<&str> = dimensions.iter().map(|dimension| &*dimension.0).collect();
     named.extend(measures.iter().map(|(_, column)| &**column));
     named.sort();
     named.dedup();
-    let columns = format!("SELECT column_name FROM information_schema.columns WHERE table_name = '{fact}' ORDER BY 1;");
+    let columns =
+        format!("SELECT column_name FROM information_schema.columns WHERE table_name = '{fact}' ORDER BY 1;");
     let columns = database.answer(&columns);
     assert_eq!(columns.split_whitespace().collect::<Vec<_>>(), named, "the facts have other columns");
 }

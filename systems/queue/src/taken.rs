@@ -46,6 +46,7 @@ impl<T> Taken<T> {
     }
 
     /// Has the one who waits look again.
+    #[cfg(feature = "websocket")]
     pub(crate) fn wake(&self) {
         self.ring.space.after_change(self.hub.fence);
     }
