@@ -6,6 +6,8 @@ pub(crate) const PROTOCOL: &str = "tidemark.queue.1";
 /// Bytes of what is said beside the messages.
 pub(crate) const HEAD_BYTES: usize = 64;
 
+/// No link gets so far; so positions can be added to.
+const POSITION_MAX: u64 = 1 << 62;
 /// Most bytes of a reason.
 pub(crate) const REASON_BYTES: usize = 1000;
 
@@ -95,34 +97,39 @@ impl Frame<'_> {
     /// What these bytes say, if they say anything.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Frame<'_>> {
         let (kind, mut rest) = bytes.split_first()?;
-        let mut number = || {
+        let mut number = |most: u64| {
             let (bytes, others) = rest.split_first_chunk()?;
             rest = others;
-            Some(u64::from_le_bytes(*bytes))
+            Some(u64::from_le_bytes(*bytes)).filter(|number| *number <= most)
         };
         let frame = match *kind {
-            HELLO => {
-                let (sender, is_new) = (number()?, is(number()?)?);
-                Frame::Hello { sender, is_new, kept_from: number()?, next: number()? }
-            }
+            HELLO => Frame::Hello {
+                sender: number(u64::MAX)?,
+                is_new: number(1)? == 1,
+                kept_from: number(POSITION_MAX)?,
+                next: number(POSITION_MAX)?,
+            },
             BATCH => {
-                let first = number()?;
+                let first = number(POSITION_MAX)?;
                 let (count, messages) = rest.split_first_chunk()?;
                 let messages = Messages { count: u32::from_le_bytes(*count), bytes: messages };
                 let mut walk = messages.clone();
                 let walked = walk.by_ref().count();
                 let is_whole = walk.bytes.is_empty() && walked > 0 && walked as u64 == messages.left();
-                first.checked_add(messages.left())?;
                 return is_whole.then_some(Frame::Batch { first, messages });
             }
             END => {
-                let (number, failed) = (number()?, is(number()?)?);
+                let (number, failed) = (number(POSITION_MAX)?, number(1)? == 1);
                 let text = std::str::from_utf8(std::mem::take(&mut rest)).ok()?;
                 Frame::End { number, failure: failed.then_some(text) }
             }
-            READY => Frame::Ready { received: number()?, acknowledged: number()?, limit: number()? },
-            TAKEN => Frame::Taken { acknowledged: number()?, limit: number()? },
-            CLOSED => Frame::Closed { acknowledged: number()? },
+            READY => Frame::Ready {
+                received: number(POSITION_MAX)?,
+                acknowledged: number(POSITION_MAX)?,
+                limit: number(u64::MAX)?,
+            },
+            TAKEN => Frame::Taken { acknowledged: number(POSITION_MAX)?, limit: number(u64::MAX)? },
+            CLOSED => Frame::Closed { acknowledged: number(POSITION_MAX)? },
             REFUSED => Frame::Refused { reason: std::str::from_utf8(std::mem::take(&mut rest)).ok()? },
             _ => return None,
         };
@@ -138,10 +145,6 @@ pub(crate) fn cut_short(mut text: String, bytes_max: usize) -> String {
     }
     text.truncate(end);
     text
-}
-
-fn is(number: u64) -> Option<bool> {
-    (number < 2).then_some(number == 1)
 }
 
 /// The bytes of a batch, message by message.
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_batch_is_none() {
+    fn what_cannot_be_is_none() {
         let batch = |count: u32, rest: &[u8]| {
             [&[BATCH][..], &7_u64.to_le_bytes(), &count.to_le_bytes(), rest].concat()
         };
@@ -221,6 +224,7 @@ mod tests {
             batch(1, &[2, 0, 0, 0, 9]),
             batch(1, &[1, 0, 0, 0, 9, 9]),
             batch(u32::MAX, &[0xff; 40]),
+            Frame::Closed { acknowledged: u64::MAX }.to_bytes(),
         ] {
             assert_eq!(Frame::of_bytes(&wrong), None, "{wrong:?}");
         }
@@ -243,7 +247,7 @@ mod tests {
         /// Lengths that are right, so that batches come about.
         #[test]
         fn any_messages_come_as_they_are(
-            first in 0..u64::MAX / 2,
+            first in 0..=POSITION_MAX,
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 1..20),
             cut in any::<prop::sample::Index>(),
         ) {

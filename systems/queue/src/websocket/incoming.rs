@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::FRAME_BYTES;
 use super::frame::{Frame, HEAD_BYTES, Messages, REASON_BYTES, cut_short};
-use super::line::{self, BEAT, Reading, Writing};
+use super::line::{self, BEAT, CutAtLast, Reading, Writing};
 use crate::remote::{GIVEN_UP, Message, Options, RemoteError, RemoteFailure, read};
 use crate::sync::lock;
 use crate::taken::Taken;
@@ -290,13 +290,13 @@ impl<T: Message> Receiving<T> {
         self.note_said(word);
         let hung_up = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _cut = CutAtLast(writing);
             scope.spawn(|| self.speak(writing, word, &hung_up));
             if let Err(reason) = self.hear(inbound, reading, writing) {
                 refuse(reading, reason);
             }
             hung_up.store(true, Ordering::Release);
             self.taken.wake();
-            writing.cut();
         });
     }
 

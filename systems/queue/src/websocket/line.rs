@@ -197,3 +197,12 @@ impl Writing {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
+
+/// Cuts a connection when it is dropped, also by a panic: its other thread ends then.
+pub(super) struct CutAtLast<'a>(pub(super) &'a Writing);
+
+impl Drop for CutAtLast<'_> {
+    fn drop(&mut self) {
+        self.0.cut();
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::FRAME_BYTES;
 use super::frame::{BatchWriter, Frame, HEAD_BYTES, REASON_BYTES, cut_short};
-use super::line::{self, BEAT, Reading, Writing};
+use super::line::{self, BEAT, CutAtLast, Reading, Writing};
 use crate::end::Source as _;
 use crate::remote::{Link, Message, Options, Outgoing, RemoteError, spawn, write};
 use crate::sync::lock;
@@ -170,10 +170,9 @@ impl<T: Message> Sending<T> {
         let desk = Desk { told: Mutex::new(told), changed: Condvar::new(), sent: AtomicU64::new(self.next) };
         thread::scope(|scope| {
             let (desk, writing) = (&desk, &writing);
+            let _cut = CutAtLast(writing);
             scope.spawn(move || desk.listen(&mut reading, writing));
-            let stop = self.send_all(desk, writing, received);
-            writing.cut();
-            stop.err().unwrap_or(Stop::Broken)
+            self.send_all(desk, writing, received).err().unwrap_or(Stop::Broken)
         })
     }
 
