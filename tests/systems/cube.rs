@@ -127,10 +127,10 @@ fn definition() -> Vec<(String, BTreeMap<String, String>)> {
             Event::Eof => return elements,
             _ => continue,
         };
-        let word = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
         let attributes = element.attributes().map(|attribute| attribute.expect("an attribute"));
-        let attributes = attributes.map(|found| (word(found.key.as_ref()), word(&found.value))).collect();
-        elements.push((word(element.name().as_ref()), attributes));
+        let attributes =
+            attributes.map(|found| (found.key.as_ref().to_owned(), found.value.into_owned())).collect();
+        elements.push((element.name().as_ref().to_owned(), attributes));
     }
 }
 
