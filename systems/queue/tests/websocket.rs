@@ -33,6 +33,16 @@ fn pair<T: Message>(options: Options) -> (Sender<T>, Outgoing, Receiver<T>, Inco
     (sender, outgoing, receiver, incoming)
 }
 
+/// Where another one has just gone; a child that is being started may still hold its socket for a moment.
+fn listen_again(place: SocketAddr, options: Options) -> (Receiver<u64>, Incoming) {
+    let mut listening = None;
+    eventually("a free address", || {
+        listening = listen(place, options).ok();
+        listening.is_some()
+    });
+    listening.unwrap()
+}
+
 fn rest<T>(receiver: &mut Receiver<T>) -> Vec<T> {
     std::iter::from_fn(|| receiver.recv().ok()).collect()
 }
@@ -207,7 +217,7 @@ fn a_receiver_that_is_started_again_goes_on_where_it_was() {
     drop((incoming, receiver));
     sender.send_batch(4..8).unwrap();
     // without a position: with what is not acknowledged
-    let (mut receiver, incoming) = listen::<u64>(place, small()).unwrap();
+    let (mut receiver, incoming) = listen_again(place, small());
     assert_eq!(receiver.recv(), Ok(4));
     drop(incoming);
     // a link that is given up is no end
@@ -215,13 +225,13 @@ fn a_receiver_that_is_started_again_goes_on_where_it_was() {
     assert!(receiver.failure().unwrap().to_string().contains("given up"));
     drop(receiver);
     // with one: exactly there
-    let (mut receiver, incoming) = listen::<u64>(place, small().position(6)).unwrap();
+    let (mut receiver, incoming) = listen_again(place, small().position(6));
     assert_eq!(receiver.recv(), Ok(6));
     incoming.acknowledge(7);
     eventually("acknowledgement", || outgoing.acknowledged() == 7);
     drop((incoming, receiver));
     // and what nobody has any more is asked for in vain
-    let (_receiver, _incoming) = listen::<u64>(place, small().position(2)).unwrap();
+    let (_receiver, _incoming) = listen_again(place, small().position(2));
     let Err(RemoteError::Refused(reason)) = outgoing.finish(PATIENCE) else { panic!("it goes on") };
     assert!(reason.contains("asks for message 2, the sender has those from 7"), "{reason}");
 }

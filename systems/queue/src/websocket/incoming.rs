@@ -214,9 +214,10 @@ impl<T: Message> Receiving<T> {
         let Ok(Frame::Hello { sender, is_new, kept_from, .. }) = reading.read(&writing) else { return };
         let refuse = |reading: &mut Reading, reason: String| {
             let reason = cut_short(reason, REASON_BYTES);
-            let said = writing.frame(&Frame::Refused { reason: &reason });
-            // it hangs up when it has heard it
-            while said.is_ok() && reading.read(&writing).is_ok() {}
+            if writing.frame(&Frame::Refused { reason: &reason }).is_ok() {
+                // it hangs up when it has heard it
+                reading.drain();
+            }
         };
         // not even cut off for one whose place was taken
         if let Err(reason) = self.check(sender, is_new) {

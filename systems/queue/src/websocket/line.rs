@@ -126,6 +126,11 @@ impl Reading {
         if self.have == 0 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
+    /// Lets whatever comes go by, until the other side hangs up.
+    pub(super) fn drain(&mut self) {
+        while self.fill().is_ok() {}
+    }
+
     /// Feeds what comes until that is whole.
     fn head(&mut self, mut decode: impl FnMut(&[u8]) -> io::Result<(usize, bool)>) -> io::Result<()> {
         loop {
