@@ -1,10 +1,12 @@
 //! The published star schema, loaded into a real PostgreSQL and a real MariaDB by their own command lines.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::tidemark;
+use quick_xml::events::Event;
 use tempfile::TempDir;
 use tidemark_lab::StopRequest;
 use tidemark_lab::stores::{Setup, Stores};
@@ -112,6 +114,81 @@ fn is_loaded_once(product: &str) {
         database.answer(&format!("{call} InsertFactData(30, 4, 8, 3, 3, {minute});"));
     }
     assert_eq!(database.answer(facts), format!("{replaced}2014\t1\t3\t0\t35\tOutbound\tpost\t30\t4\t8\n"));
+    mondrian_finds_what_its_cube_names(&database);
+}
+
+/// The elements of the definition, each with its attributes, in their order.
+fn definition() -> Vec<(String, BTreeMap<String, String>)> {
+    let text = include_str!("../../docs/examples/newsfeed.mondrian.xml");
+    let (mut reader, mut elements) = (quick_xml::Reader::from_str(text), Vec::new());
+    loop {
+        let element = match reader.read_event().expect("XML") {
+            Event::Start(element) | Event::Empty(element) => element,
+            Event::Eof => return elements,
+            _ => continue,
+        };
+        let attributes = element.attributes().map(|attribute| attribute.expect("an attribute"));
+        let attributes =
+            attributes.map(|found| (found.key.as_ref().to_owned(), found.value.into_owned())).collect();
+        elements.push((element.name().as_ref().to_owned(), attributes));
+    }
+}
+
+/// Asks the database what Mondrian would: its members through the keys, its measures, and what else the facts have.
+fn mondrian_finds_what_its_cube_names(database: &Database) {
+    let (mut fact, mut dimensions, mut measures) = (None, Vec::new(), Vec::new());
+    for (name, mut of) in definition() {
+        let mut take = |name: &str| of.remove(name).unwrap_or_else(|| panic!("no {name}"));
+        match (&*name, dimensions.last_mut()) {
+            ("Table", None) => fact = Some(take("name")),
+            ("Table", Some((_, _, table, _))) => *table = take("name"),
+            ("Dimension", _) => dimensions.push((take("foreignKey"), String::new(), String::new(), vec![])),
+            ("Hierarchy", Some((_, key, ..))) => *key = take("primaryKey"),
+            ("Level", Some((.., levels))) => levels.push((take("column"), take("uniqueMembers") == "true")),
+            ("Measure", _) => measures.push((take("aggregator"), take("column"))),
+            ("Schema" | "Cube", None) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let fact = fact.expect("a table of facts");
+    let (mut joined, mut members) = (fact.clone(), Vec::new());
+    for (foreign, key, table, levels) in &dimensions {
+        joined += &format!(" JOIN {table} ON {fact}.{foreign} = {table}.{key}");
+        let columns: Vec<String> = levels.iter().map(|(column, _)| format!("{table}.{column}")).collect();
+        let columns = columns.join(", ");
+        let sql = format!(
+            "SELECT DISTINCT {columns} FROM {fact} JOIN {table} ON {fact}.{foreign} = {table}.{key} ORDER BY {columns};"
+        );
+        members.push(database.answer(&sql));
+        let twice = |what: &str| format!("SELECT count({what}) - count(DISTINCT {what}) FROM {table};");
+        assert_eq!(database.answer(&twice(key)).trim(), "0", "{table}.{key} is no key");
+        // of a dimension with one level its members are the table's rows
+        if let [(column, true)] = &levels[..] {
+            assert_eq!(database.answer(&twice(column)).trim(), "0", "{table}.{column} is not unique");
+        }
+    }
+    assert_eq!(
+        members,
+        [
+            "2014\t1\t3\t0\t33\n2014\t1\t3\t0\t34\n2014\t1\t3\t0\t35\n",
+            "Friend\nOutbound\nParticipant\n",
+            "load\npost\nstore\n"
+        ]
+    );
+    let asked: Vec<String> = measures.iter().map(|(by, column)| format!("{by}({fact}.{column})")).collect();
+    let measured = database.answer(&format!("SELECT count(*), {} FROM {joined};", asked.join(", ")));
+    let measured: Vec<f64> =
+        measured.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    // four facts: 1, 1, 1, 30 operations, 7, 5, 9, 4 ms and 7, 5, 9, 8 ms
+    assert_eq!(measured, [4.0, 33.0, 6.25, 7.25, 9.0]);
+    let mut named: Vec<&str> = dimensions.iter().map(|dimension| &*dimension.0).collect();
+    named.extend(measures.iter().map(|(_, column)| &**column));
+    named.sort();
+    named.dedup();
+    let columns =
+        format!("SELECT column_name FROM information_schema.columns WHERE table_name = '{fact}' ORDER BY 1;");
+    let columns = database.answer(&columns);
+    assert_eq!(columns.split_whitespace().collect::<Vec<_>>(), named, "the facts have other columns");
 }
 
 #[test]

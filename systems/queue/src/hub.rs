@@ -84,6 +84,12 @@ impl<T> Hub<T> {
         self.receiver_handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
+    /// The one receiver goes away.
+    #[cfg(feature = "remote")]
+    pub(crate) fn note_left(&self) {
+        lock(&self.rings).iter().for_each(|ring| ring.note_left());
+    }
+
     /// No message is accepted from now on. What was accepted can still be received.
     ///
     /// With several receivers a ring ends only under the claim: another might just be taking what this one cuts off.

@@ -27,6 +27,8 @@
 //!   sender was told is accepted is received, without exception.
 //! - [`stream`]s share a queue among subscribers that say how many messages they want: one, each in turn, or all.
 //! - [`Metrics`] count what happened, at no cost for a message.
+//! - Over the wire: with the feature `websocket` the two ends are in two processes, with `kafka` a topic is between them. The
+//!   ends are the same; the modules of these names say what is claimed.
 //!
 //! # How it is made, and why
 //!
@@ -65,9 +67,13 @@ mod errors;
 mod fence;
 mod gate;
 mod hub;
+#[cfg(all(feature = "kafka", not(loom)))]
+pub mod kafka;
 mod metrics;
 mod options;
 mod receiver;
+#[cfg(all(feature = "remote", not(loom)))]
+pub mod remote;
 mod ring;
 mod sender;
 mod shared;
@@ -76,7 +82,11 @@ mod slots;
 #[cfg(not(loom))]
 pub mod stream;
 mod sync;
+#[cfg(all(feature = "remote", not(loom)))]
+mod taken;
 mod wait;
+#[cfg(all(feature = "websocket", not(loom)))]
+pub mod websocket;
 
 pub use batch::Batch;
 pub use errors::{BatchError, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
@@ -115,6 +125,6 @@ impl Options {
 }
 
 // what the README shows compiles and holds
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "kafka", feature = "websocket"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

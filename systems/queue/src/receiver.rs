@@ -136,6 +136,11 @@ impl<T> Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.end.wait_no_more();
+        #[cfg(feature = "remote")]
+        {
+            self.end.source.settle();
+            self.end.hub.note_left();
+        }
         self.end.hub.remove_receiver();
         self.end.hub.close();
         // what they hold (an answer's way back, say) is free as soon as nobody can take it any more

@@ -53,6 +53,9 @@ struct Handed {
 struct Received {
     taken: AtomicU64,
     taken_early: AtomicU64,
+    /// What was taken when the receiver went away: what follows was dropped with it.
+    #[cfg(feature = "remote")]
+    left_at: AtomicU64,
 }
 
 /// Counted by the sender; read by whoever asks for metrics.
@@ -76,7 +79,12 @@ impl<T> Ring<T> {
             slots: Slots::new(capacity),
             written: CachePadded::new(Written { cursor: AtomicU64::new(0), counts: SenderCounts::default() }),
             handed: CachePadded::new(Handed { published: AtomicU64::new(0), end: AtomicU64::new(OPEN) }),
-            received: CachePadded::new(Received { taken: AtomicU64::new(0), taken_early: AtomicU64::new(0) }),
+            received: CachePadded::new(Received {
+                taken: AtomicU64::new(0),
+                taken_early: AtomicU64::new(0),
+                #[cfg(feature = "remote")]
+                left_at: AtomicU64::new(u64::MAX),
+            }),
             claimed: CachePadded::new(AtomicBool::new(false)),
             space: Gate::new(),
         }
@@ -139,6 +147,19 @@ impl<T> Ring<T> {
 
     pub(crate) fn taken_early(&self) -> u64 {
         self.received.taken_early.load(Ordering::Relaxed)
+    }
+
+    /// The receiver goes away.
+    #[cfg(feature = "remote")]
+    pub(crate) fn note_left(&self) {
+        self.received.left_at.store(self.taken(), Ordering::Release);
+    }
+
+    /// What the receiver has taken out, without what was dropped with it.
+    #[cfg(feature = "remote")]
+    pub(crate) fn taken_out(&self) -> u64 {
+        let taken = self.taken();
+        taken.min(self.received.left_at.load(Ordering::Acquire))
     }
 
     /// True for one receiver at a time.

@@ -207,6 +207,12 @@ impl<T> Sender<T> {
         self.hub.fail(Failure::from(error));
     }
 
+    /// What the receiver takes of this sender's messages, for another thread.
+    #[cfg(all(feature = "remote", not(loom)))]
+    pub(crate) fn taken(&self) -> crate::taken::Taken<T> {
+        crate::taken::Taken::new(self.hub.clone(), self.ring.clone())
+    }
+
     #[inline(always)]
     fn put(&mut self, message: T) -> Result<(), SendError<T>> {
         debug_assert!(self.written < self.full_at, "somebody looked for room before");

@@ -67,6 +67,14 @@ impl<T> Slice<T> {
         ring.space.after_change(self.rounds.hub.fence);
     }
 
+    /// Frees what was taken out of, also in the middle of a slice.
+    #[cfg(feature = "remote")]
+    pub(crate) fn settle(&self) {
+        if self.ring.is_some() {
+            self.free();
+        }
+    }
+
     /// Lends the slice to a batch. Until it comes back all of it counts as taken, so that a batch that is leaked leaks its
     /// messages, and nothing worse.
     #[inline]
