@@ -411,13 +411,7 @@ fn is_alone(nats: &Nats, heard: &Mutex<Heard>) -> bool {
     false
 }
 
-async fn answer(
-    client: &Client,
-    clock: &Clock,
-    running: &Shared,
-    taken: &Sender<Part>,
-    message: Message,
-) {
+async fn answer(client: &Client, clock: &Clock, running: &Shared, taken: &Sender<Part>, message: Message) {
     let Some(reply) = message.reply else { return };
     let answer = match serde_json::from_slice(&message.payload) {
         Ok(Question::Clock) => Answer::Clock(clock.now_us()),
@@ -435,12 +429,7 @@ async fn answer(
     }
 }
 
-fn take(
-    running: &Shared,
-    taken: &Sender<Part>,
-    part: Part,
-    (version, handover): (&str, u32),
-) -> Answer {
+fn take(running: &Shared, taken: &Sender<Part>, part: Part, (version, handover): (&str, u32)) -> Answer {
     let mut running = locked(running);
     let own = &running.presence;
     if own.version != version || own.handover != handover {

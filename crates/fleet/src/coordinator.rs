@@ -404,8 +404,10 @@ impl Coordinator {
     /// # Errors
     /// If one does not answer.
     pub fn offsets(&self) -> Result<Vec<Offset>, FleetError> {
-        let silent =
-            |name: &str| FleetError::Agent { name: name.to_owned(), reason: "it does not tell the time".into() };
+        let silent = |name: &str| FleetError::Agent {
+            name: name.to_owned(),
+            reason: "it does not tell the time".into(),
+        };
         let known = self.members.iter().zip(self.offsets_known());
         known.map(|(member, offset)| offset.ok_or_else(|| silent(&member.name))).collect()
     }

@@ -1,12 +1,18 @@
 //! Agents that are lost while others take their share over.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::faults::{Notes, number, send};
-use super::{Asked, Nats, command, parts, result, scenario, wait_until};
+use super::{Agent, Asked, Nats, command, parts, result, scenario, wait_until};
+use crate::common::tidemark;
 
 /// Rebalances over agents with two threads each.
 const REBALANCE: [&str; 4] = ["-t", "2", "--on-agent-loss", "rebalance"];
@@ -167,6 +173,80 @@ fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
     assert!(asked.count() < sent + 250, "{sent}, then {}", asked.count());
     let paths = asked.take();
     assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
+}
+
+/// A way to NATS that can be cut: connections stay, and nothing goes over them any more.
+struct Way {
+    port: u16,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Way {
+    fn to(port: u16) -> Way {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let way = Way { port: listener.local_addr().expect("an address").port(), is_cut: Arc::default() };
+        let is_cut = Arc::clone(&way.is_cut);
+        std::thread::spawn(move || {
+            for here in listener.incoming().flatten() {
+                let Ok(there) = TcpStream::connect(("127.0.0.1", port)) else { return };
+                for (from, to) in [(&here, &there), (&there, &here)] {
+                    let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
+                    let is_cut = Arc::clone(&is_cut);
+                    std::thread::spawn(move || carry(from, to, &is_cut));
+                }
+            }
+        });
+        way
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) -> Option<()> {
+    let mut bytes = [0; 65_536];
+    loop {
+        let read = from.read(&mut bytes).ok().filter(|read| *read > 0)?;
+        while is_cut.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        to.write_all(&bytes[..read]).ok()?;
+    }
+}
+
+#[test]
+fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &asked, "rate: 60/s, hold: 24s", "errors < 60%");
+    let way = Way::to(nats.port);
+    let mut cut_off = tidemark();
+    cut_off.args(["agent", "--nats", &format!("nats://127.0.0.1:{}", way.port), "--name", "a1", "-t", "1"]);
+    let _cut_off = Agent(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
+    let _other = Agent::start(&nats, "a2", &[]);
+    nats.wait_for_idle(2);
+    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    wait_until("the load has begun", || asked.count() > 120);
+    way.is_cut.store(true, Ordering::Relaxed);
+    // rows are dealt out by threads: every second one is its own, whoever drives
+    let of_cut_off = || {
+        let is_its = |path: &String| {
+            path.rsplit('u').next().and_then(|row| row.parse::<u64>().ok()).is_some_and(|row| row % 2 == 0)
+        };
+        asked.paths.lock().expect("whole").iter().filter(|path| is_its(path)).count()
+    };
+    let at_the_cut = of_cut_off();
+    let told = folder.path().join("run/events.jsonl");
+    let mut before = at_the_cut;
+    wait_until("it is lost", || {
+        // read in this order: what comes between the two is the other's alone
+        before = of_cut_off();
+        std::fs::read_to_string(&told)
+            .is_ok_and(|told| told.contains("agent a1 lost, its share taken over by a2"))
+    });
+    assert!(before > at_the_cut + 150, "a cut of 10 s is no reason to stop: {at_the_cut}, then {before}");
+    let of = result(&running.wait_with_output().expect("it ends"));
+    assert_eq!(of_cut_off(), before, "it sent nothing any more: {of}");
+    assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 24 * 60, "{of}");
+    way.is_cut.store(false, Ordering::Relaxed);
+    nats.wait_for_idle(2);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl First {
         let first = |series: &Series| {
             let took_us = series.response_time_us.min();
             let is_before = !interval.in_window && !series.outcome.is_error();
-            let fastest_us = is_before.then(|| &series.service_time_us).filter(|times| !times.is_empty());
+            let fastest_us = is_before.then_some(&series.service_time_us).filter(|times| !times.is_empty());
             First {
                 // histograms tell times a little too short
                 seen_us: Some(interval.end_us.saturating_sub(took_us + took_us / 100)),
