@@ -25,10 +25,12 @@ fuzz_target!(|data: &[u8]| {
         [_, rest @ ..] => frames(rest),
         [] => return,
     };
+    let _ = Handover::packed(&stream);
     let mut reader = &stream[..];
     while let Ok(Some(read)) = Handover::read(&mut reader) {
         let again = written(&read);
         let twice = Handover::read(&mut &again[..]).expect("it was read before").expect("it is there");
         assert_eq!(written(&twice), again);
+        Handover::packed(&again).expect("it was read before");
     }
 });

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::kv::Store;
@@ -23,7 +23,7 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{ALONE_AFTER, BEAT, CUT_AFTER, RESUMED_WITHIN};
+use crate::{ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, RESUMED_WITHIN};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -61,6 +61,8 @@ pub struct Job {
     pub member: usize,
     orders: Mutex<Receiver<Order>>,
     cutter: Mutex<Cutter>,
+    /// When that was sent first which the server acknowledged last; none before the begin.
+    acknowledged: Mutex<Option<Instant>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -83,7 +85,15 @@ impl Job {
 
     /// Waits for the next order, so long at most; none where there is none.
     pub fn order(&self, within: Duration) -> Option<Order> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within).ok()
+        let order = self.orders.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within).ok();
+        if let Some(Order::Begin { .. }) = order {
+            *self.acknowledged() = Some(Instant::now());
+        }
+        order
+    }
+
+    fn acknowledged(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands a message over: sends it until the server has it.
@@ -93,6 +103,7 @@ impl Job {
     pub fn hand_over(&self, message: &[u8]) -> Result<(), FleetError> {
         // one message after the other, so that they stay in order
         let mut cutter = self.cutter.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent_first = Instant::now();
         for (number, piece) in cutter.cut(message) {
             let piece = Bytes::from(piece);
             loop {
@@ -108,7 +119,14 @@ impl Job {
                 }
             }
         }
+        self.acknowledged().iter_mut().for_each(|acknowledged| *acknowledged = sent_first);
         Ok(())
+    }
+
+    /// Whether nothing was acknowledged for so long that others are about to have its share. While it stood still itself counts,
+    /// too: the coordinator heard nothing then.
+    fn is_cut_off(&self) -> bool {
+        self.acknowledged().is_some_and(|acknowledged| acknowledged.elapsed() > FENCED_AFTER)
     }
 
     async fn send(&self, number: u64, piece: Bytes) -> Result<(), String> {
@@ -187,6 +205,15 @@ struct Running {
 
 type Shared = Arc<Mutex<Running>>;
 
+/// What an agent is to do in a run.
+struct Part {
+    run: String,
+    /// Which member of it the agent is.
+    member: usize,
+    /// Whether others have its share when it is lost.
+    rebalance: bool,
+}
+
 /// What is heard of the coordinator of a run.
 struct Heard {
     at: Instant,
@@ -223,7 +250,7 @@ pub fn serve(
     let instance = locked(&running).presence.instance.clone();
     let questions = nats.wait(nats.client.subscribe(asked_at(&instance)));
     let mut questions = questions.map_err(|error| FleetError::nats("a subscription", error))?;
-    let (taken, jobs) = channel::<(String, usize)>();
+    let (taken, jobs) = channel::<Part>();
     let (client, of_answers) = (nats.client.clone(), Arc::clone(&running));
     nats.beside(async move {
         while let Some(message) = questions.next().await {
@@ -252,9 +279,10 @@ pub fn serve(
         if let Some(why) = locked(&running).replaced.take() {
             return Err(FleetError::Usage(why));
         }
-        let Ok((run, member)) = jobs.recv_timeout(LOOK_EVERY) else { continue };
+        let Ok(part) = jobs.recv_timeout(LOOK_EVERY) else { continue };
+        let run = part.run.clone();
         tell(format!("run {run} begins"));
-        drive(&nats, &running, (run.clone(), member), stop, work);
+        drive(&nats, &running, part, stop, work);
         // the next run need not wait for a beat
         nats.wait(put(&own, &running));
         tell(format!("run {run} is over"));
@@ -273,7 +301,7 @@ pub fn serve(
 fn drive(
     nats: &Arc<Nats>,
     running: &Shared,
-    (run, member): (String, usize),
+    Part { run, member, rebalance }: Part,
     stop: &AtomicBool,
     work: &(dyn Fn(&Job) + Sync),
 ) {
@@ -292,6 +320,7 @@ fn drive(
         member,
         orders: Mutex::new(orders),
         cutter: Mutex::default(),
+        acknowledged: Mutex::default(),
         is_over: Arc::clone(&is_over),
     };
     std::thread::scope(|scope| {
@@ -316,7 +345,8 @@ fn drive(
                     is_over.store(true, Ordering::Relaxed);
                 }
             }
-            if is_alone(nats, &heard) && !is_over.swap(true, Ordering::Relaxed) {
+            let is_left = is_alone(nats, &heard) || (rebalance && job.is_cut_off());
+            if is_left && !is_over.swap(true, Ordering::Relaxed) {
                 let _ = sender.send(Order::Alone);
             }
         }
@@ -381,18 +411,12 @@ fn is_alone(nats: &Nats, heard: &Mutex<Heard>) -> bool {
     false
 }
 
-async fn answer(
-    client: &Client,
-    clock: &Clock,
-    running: &Shared,
-    taken: &Sender<(String, usize)>,
-    message: Message,
-) {
+async fn answer(client: &Client, clock: &Clock, running: &Shared, taken: &Sender<Part>, message: Message) {
     let Some(reply) = message.reply else { return };
     let answer = match serde_json::from_slice(&message.payload) {
         Ok(Question::Clock) => Answer::Clock(clock.now_us()),
-        Ok(Question::Take { run, member, version, handover }) => {
-            take(running, taken, (run, member), (&version, handover))
+        Ok(Question::Take { run, member, rebalance, version, handover }) => {
+            take(running, taken, Part { run, member, rebalance }, (&version, handover))
         }
         Ok(Question::Drives { run }) if locked(running).presence.run.as_ref() == Some(&run) => Answer::Yes,
         Ok(Question::Drives { .. }) => Answer::No("it does not drive for this run".into()),
@@ -405,26 +429,21 @@ async fn answer(
     }
 }
 
-fn take(
-    running: &Shared,
-    taken: &Sender<(String, usize)>,
-    (run, member): (String, usize),
-    (version, handover): (&str, u32),
-) -> Answer {
+fn take(running: &Shared, taken: &Sender<Part>, part: Part, (version, handover): (&str, u32)) -> Answer {
     let mut running = locked(running);
     let own = &running.presence;
     if own.version != version || own.handover != handover {
         return Answer::No(versions(own, version, handover));
     }
-    if own.run.as_ref() == Some(&run) {
+    if own.run.as_ref() == Some(&part.run) {
         return Answer::Yes;
     }
     if own.run.is_some() {
         return Answer::No("it drives for another run".into());
     }
-    running.presence.run = Some(run.clone());
+    running.presence.run = Some(part.run.clone());
     running.is_over = Arc::default();
-    match taken.send((run, member)) {
+    match taken.send(part) {
         Ok(()) => Answer::Yes,
         Err(_) => Answer::No("it is about to end".into()),
     }

@@ -23,7 +23,12 @@ impl FromStr for Network {
         };
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
+        let bits = match bits {
+            // a sign is none of it
+            Some(bits) if bits.starts_with('+') => return Err(wrong()),
+            Some(bits) => bits.parse().map_err(|_| wrong())?,
+            None => most,
+        };
         (bits <= most).then_some(Network { address, bits }).ok_or_else(wrong)
     }
 }
@@ -86,7 +91,9 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_refused() {
-        for text in ["", "host", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "10.0.0/8"] {
+        for text in
+            ["", "host", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/+8", "::/129", "10.0.0/8"]
+        {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }
         assert_eq!("10.0.0.0/8".parse::<Network>().unwrap().to_string(), "10.0.0.0/8");

@@ -124,7 +124,7 @@ pub struct Coordinator {
 struct Reading {
     /// The last one that was read.
     read: AtomicU64,
-    /// The last one that somebody was told of, and the last one with which he is done: he asked for the next.
+    /// The last one that somebody was told of, and the last one with which he is done.
     told: AtomicU64,
     done: AtomicU64,
 }
@@ -259,16 +259,17 @@ impl Coordinator {
         })
     }
 
-    /// Has all agents take part. From now on they hear that the coordinator is there.
+    /// Has all agents take part. From now on they hear that the coordinator is there. `rebalance`: others may have the share of one
+    /// that is lost, so that one which is cut off stops after [`FENCED_AFTER`](crate::FENCED_AFTER).
     ///
     /// # Errors
     /// If one of them does not.
-    pub fn take(&mut self, (version, handover): (&str, u32)) -> Result<(), FleetError> {
+    pub fn take(&mut self, rebalance: bool, (version, handover): (&str, u32)) -> Result<(), FleetError> {
         self.nats.wait(self.make_stream())?;
         self.follow(Joiner::default());
         let questions = self.members.iter().enumerate().map(|(member, _)| {
             let (run, version) = (self.run.clone(), version.to_owned());
-            Question::Take { run, member, version, handover }
+            Question::Take { run, member, rebalance, version, handover }
         });
         self.ask_all(questions.collect())
     }
@@ -403,14 +404,19 @@ impl Coordinator {
     /// # Errors
     /// If one does not answer.
     pub fn offsets(&self) -> Result<Vec<Offset>, FleetError> {
-        let measured = self.members.iter().map(|member| async {
-            let silent = || FleetError::Agent {
-                name: member.name.clone(),
-                reason: "it does not tell the time".into(),
-            };
-            measured(&self.nats.client, &self.clock, &member.instance).await.ok_or_else(silent)
-        });
-        self.nats.wait(join_all(measured)).into_iter().collect()
+        let silent = |name: &str| FleetError::Agent {
+            name: name.to_owned(),
+            reason: "it does not tell the time".into(),
+        };
+        let known = self.members.iter().zip(self.offsets_known());
+        known.map(|(member, offset)| offset.ok_or_else(|| silent(&member.name))).collect()
+    }
+
+    /// The same of those that answer.
+    pub fn offsets_known(&self) -> Vec<Option<Offset>> {
+        let measured =
+            self.members.iter().map(|member| measured(&self.nats.client, &self.clock, &member.instance));
+        self.nats.wait(join_all(measured))
     }
 
     /// Has all members begin: the load so long after the run's zero.
@@ -433,8 +439,6 @@ impl Coordinator {
     /// If nothing comes in time, or nothing can come any more.
     pub fn next(&self, within: Duration) -> Result<Told, RecvTimeoutError> {
         let told = self.told.as_ref().ok_or(RecvTimeoutError::Disconnected)?;
-        // who asks for more is done with what came before
-        self.reading.done.store(self.reading.told.load(Ordering::Relaxed), Ordering::Relaxed);
         match told.recv_timeout(within)? {
             // a look whether somebody takes it
             ((member, _), _) if member >= self.members.len() => Err(RecvTimeoutError::Timeout),
@@ -443,6 +447,17 @@ impl Coordinator {
                 Ok(told)
             }
         }
+    }
+
+    /// The number of the last message that [`next`](Self::next) gave.
+    pub fn told(&self) -> u64 {
+        self.reading.told.load(Ordering::Relaxed)
+    }
+
+    /// Nobody needs what came before the message of this number, or all that came: it need not stay at NATS.
+    pub fn done(&self, needed: Option<u64>) {
+        let done = needed.map_or_else(|| self.told(), |needed| needed.saturating_sub(1));
+        self.reading.done.store(done, Ordering::Relaxed);
     }
 
     /// Whether there is a connection to NATS now.

@@ -21,6 +21,7 @@
 //! - **At least once, and counted once** ([`pieces`]): a message has a number, which the server and the reader both look at.
 //! - **An agent is no remote shell**: it drives hosts that its own list allows ([`allow`]), and starts no program.
 //! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
+//! - **No share has two drivers**: one that is cut off stops after [`FENCED_AFTER`], and counts as lost after [`GONE_AFTER`].
 
 mod agent;
 pub mod allow;
@@ -46,11 +47,16 @@ pub use server::Server;
 pub const ALONE_AFTER: Duration = Duration::from_secs(10);
 /// The same where it has no connection to NATS: a cut of 10 s is no reason to stop.
 pub const CUT_AFTER: Duration = Duration::from_secs(30);
+/// An agent is lost of which a coordinator hears nothing for so long, though NATS can be reached: a cut of 10 s loses nothing.
+pub const GONE_AFTER: Duration = Duration::from_secs(15);
+/// Where others have the share of one that is lost, an agent stops by itself when nothing that it handed over was acknowledged
+/// for so long: before it counts as lost, and any other has its share.
+pub const FENCED_AFTER: Duration = Duration::from_secs(12);
 /// What a run handed over stays at NATS for so long after its agents have stopped by themselves: another coordinator may
 /// take it, and end the run.
 pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
-/// An agent whose connection the NATS server does not have for so long is gone, where others can take over from it: one
-/// whose server was restarted is back by then.
+/// An agent whose connection the NATS server closed, and does not have for so long, is gone where others can take over from it: it
+/// was killed. Where the coordinator had no connection meanwhile, the server may have been restarted, and this tells nothing.
 pub const ABSENT_AFTER: Duration = Duration::from_secs(3);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

@@ -18,6 +18,8 @@ pub(crate) enum Question {
         run: String,
         /// Which member of the run it is.
         member: usize,
+        /// Whether others have its share when it is lost.
+        rebalance: bool,
         /// The version of Tidemark that asks.
         version: String,
         /// The version of what it is to hand over.

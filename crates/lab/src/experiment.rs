@@ -119,7 +119,7 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     }
     if let Some(url) = options.fleet.as_deref().and_then(FleetOptions::url) {
         // the command line names it
-        plan.secrets.add_password_of(url);
+        plan.secrets.add_logins_of(url);
     }
     let chosen = options.fleet.as_deref();
     let chosen = chosen

@@ -347,6 +347,7 @@ pub fn difference(
     let share = |after: u64, before: u64| after.saturating_sub(before) as f64 / elapsed_us;
     Sample {
         at_us: after_us,
+        length_us: after_us - before_us,
         process: name.to_owned(),
         cpu_share: share(after.cpu_us, before.cpu_us),
         cpu_system_share: share(after.cpu_system_us, before.cpu_system_us),

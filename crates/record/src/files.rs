@@ -164,7 +164,7 @@ pub(crate) const ENCODED: &str = "encoded_bytes";
 /// Bytes of the same bodies once decoded.
 pub(crate) const DECODED: &str = "decoded_bytes";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 14] = [
+pub(crate) const LATER: [&str; 15] = [
     PHASE,
     TAGS,
     LESS_LAG,
@@ -179,10 +179,11 @@ pub(crate) const LATER: [&str; 14] = [
     ENCODED,
     DECODED,
     CORE_WAIT,
+    LENGTH,
 ];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
-pub(crate) const MONITOR_FIELDS: [Field; 14] = [
+pub(crate) const MONITOR_FIELDS: [Field; 15] = [
     ("at_us", Kind::Int),
     ("process", Kind::Text),
     ("cpu_share", Kind::Float),
@@ -197,7 +198,10 @@ pub(crate) const MONITOR_FIELDS: [Field; 14] = [
     ("net_sent_bytes", Kind::Int),
     ("steal_share", Kind::Float),
     (CORE_WAIT, Kind::Float),
+    (LENGTH, Kind::Int),
 ];
+/// How long before a look the one before was.
+pub(crate) const LENGTH: &str = "length_us";
 /// How long a process waited for a core.
 pub(crate) const CORE_WAIT: &str = "core_wait_share";
 

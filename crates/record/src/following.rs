@@ -9,7 +9,7 @@ use crate::directory::Begun;
 use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::live::LiveTracker;
-use crate::merge::Pending;
+use crate::merge::Merging;
 use crate::{Event, Live, Manifest, Sample, directory, files};
 
 /// Whole seconds that are kept, the last ones.
@@ -34,7 +34,7 @@ pub struct Following {
     offset: u64,
     threads: usize,
     manifest: Manifest,
-    pending: Pending,
+    pending: Merging,
     live: LiveTracker,
     seconds: VecDeque<Live>,
     samples: Vec<Sample>,
@@ -58,7 +58,7 @@ impl Following {
             offset: 0,
             threads: begun.threads.max(1),
             manifest: begun.manifest,
-            pending: Pending::default(),
+            pending: Merging::default(),
             live: LiveTracker::new(),
             seconds: VecDeque::new(),
             samples: Vec::new(),
@@ -90,8 +90,8 @@ impl Following {
             self.offset += std::mem::take(&mut reader.read);
             match entry {
                 Entry::Interval(interval) if interval.start_us < interval.end_us => {
-                    self.pending.add(&interval, self.threads);
-                    while let Some(interval) = self.pending.take_whole() {
+                    self.pending.add_interval(&interval, self.threads);
+                    while let Some(interval) = self.pending.next_whole() {
                         if self.live.add(&interval) {
                             self.seconds.push_back(self.live.last());
                         }

@@ -2,6 +2,7 @@
 //!
 //! A frame is the length of its message (`u32`, little-endian) and the message, in postcard's form.
 
+use std::cmp::Ordering;
 use std::io::{self, Read, Write};
 
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ pub const FRAME_BYTES_MAX: usize = 256 << 20;
 /// Bytes before a message: its length.
 pub(crate) const HEAD_BYTES: u64 = 4;
 /// Most series of each kind that an interval is believed to have: each holds histograms.
-const SERIES_MAX: usize = 1 << 14;
+pub(crate) const SERIES_MAX: usize = 1 << 14;
 
 /// Appends a frame.
 ///
@@ -65,11 +66,24 @@ pub(crate) fn bytes(from: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
     if read == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
+/// The bytes of the only message of these.
+///
+/// # Errors
+/// `UnexpectedEof` where it is cut off, `InvalidData` where more follows.
+pub(crate) fn only(frame: &[u8]) -> io::Result<&[u8]> {
+    let (length, bytes) = frame.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+    match (u32::from_le_bytes(*length) as usize).cmp(&bytes.len()) {
+        Ordering::Equal => Ok(bytes),
+        Ordering::Greater => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ordering::Less => Err(io::Error::new(io::ErrorKind::InvalidData, "more than one message")),
+    }
+}
+
 /// What the bytes of a message say.
 ///
 /// # Errors
 /// `InvalidData` where they are no such message.
-pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
+pub(crate) fn decoded<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "more bytes than the message has")),

@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::interval::ThreadInterval;
 use crate::ledger::Part;
-use crate::{DriveEnd, Event, PhaseTimes, Traced, frame};
+use crate::{DriveEnd, Event, Histogram, Packed, PhaseTimes, Traced, frame};
 
 /// The version of what is handed over. Driver and reader have the same, or do not begin.
-pub const HANDOVER_VERSION: u32 = 3;
+pub const HANDOVER_VERSION: u32 = 4;
 
 /// What a driver hands over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Handover {
+pub enum Handover<H = Histogram> {
     /// It is about to begin: always the first.
     Hello(Hello),
-    /// What a thread did in one interval, and what it entered in the ledger.
-    Interval(Box<ThreadInterval>, Part),
+    /// What a thread did in one interval, with its [share](ThreadInterval::keep_apart), and what it entered in the ledger.
+    Interval(Box<ThreadInterval<H>>, Part),
     /// A request as it was.
     Traced(Box<Traced>),
     /// Something that happened.
@@ -63,9 +63,24 @@ impl Handover {
     /// As the reader; `InvalidData` where it is none that a driver of this version can have written, `UnexpectedEof` where
     /// it is cut off.
     pub fn read(from: &mut dyn Read) -> io::Result<Option<Handover>> {
-        let Some(bytes) = frame::bytes(from)? else { return Ok(None) };
+        frame::bytes(from)?.map(|bytes| Handover::decoded(&bytes)).transpose()
+    }
+}
+
+impl<'a> Handover<Packed<'a>> {
+    /// Reads what was written as one message; its histograms stay packed.
+    ///
+    /// # Errors
+    /// As [`Handover::read`].
+    pub fn packed(message: &'a [u8]) -> io::Result<Handover<Packed<'a>>> {
+        Handover::decoded(frame::only(message)?)
+    }
+}
+
+impl<'a, H: Deserialize<'a>> Handover<H> {
+    fn decoded(bytes: &'a [u8]) -> io::Result<Handover<H>> {
         let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
-        match postcard::take_from_bytes::<(u32, u32)>(&bytes) {
+        match postcard::take_from_bytes::<(u32, u32)>(bytes) {
             Ok(((HELLO, version), _)) if version != HANDOVER_VERSION => {
                 let reason =
                     format!("the driver hands over version {version}, and this reads {HANDOVER_VERSION}");
@@ -73,9 +88,9 @@ impl Handover {
             }
             _ => {}
         }
-        let handover: Handover = frame::decoded(&bytes)?;
+        let handover: Handover<H> = frame::decoded(bytes)?;
         match handover.flaw() {
-            None => Ok(Some(handover)),
+            None => Ok(handover),
             Some(flaw) => Err(invalid(format!("no driver can have done this: {flaw}"))),
         }
     }
@@ -85,7 +100,9 @@ impl Handover {
         match self {
             Handover::Interval(interval, part) => {
                 let ends_late = interval.start_us >= interval.end_us;
+                let is_one = matches!(&interval.shares[..], [share] if share.thread == interval.thread);
                 (ends_late.then_some("an interval ends before it begins"))
+                    .or((!is_one).then_some("an interval is of no thread, or several"))
                     .or((!part.is_sound()).then_some("it acknowledges what it has not sent"))
             }
             Handover::End(end) => end
@@ -144,6 +161,7 @@ mod tests {
             part.enter();
         }
         [0, 1, 4].into_iter().for_each(|number| part.acknowledge(number));
+        one.keep_apart();
         Handover::Interval(Box::new(one), part)
     }
 

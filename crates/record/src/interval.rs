@@ -1,10 +1,13 @@
 //! What a driver thread hands over once a second.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Part;
-use crate::{Counters, Histogram, OwnSeries, PartSeries, frame};
+use crate::totals::First;
+use crate::{Counters, Histogram, OwnSeries, PartSeries, ThreadShare, frame};
 
 /// Microseconds in a second.
 pub const SECOND_US: u64 = 1_000_000;
@@ -76,7 +79,7 @@ impl Outcome {
 
 /// The requests of one step and one outcome that ended within an interval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Series {
+pub struct Series<H = Histogram> {
     /// Index into the plan's labels.
     pub label: u16,
     /// How they ended.
@@ -86,16 +89,23 @@ pub struct Series {
     /// Index of the load's phase in which they were due; none where they were due after all.
     pub phase: Option<u16>,
     /// From due to last byte, microseconds.
-    pub response_time_us: Histogram,
+    pub response_time_us: H,
     /// The same with the driver's own lag taken out: as if each request had left the moment that nothing but the driver was
     /// in its way, and its answer had been read the moment that it came (where that is known), microseconds.
-    pub response_time_less_lag_us: Histogram,
+    pub response_time_less_lag_us: H,
     /// From first byte sent to last byte received, microseconds.
-    pub service_time_us: Histogram,
+    pub service_time_us: H,
     /// Good answers of which the size of the body is known.
     pub bodies: u64,
     /// Bytes of their bodies: once decoded where a step looks at them, else as they came.
     pub body_bytes: u64,
+}
+
+impl<H> Series<H> {
+    /// What tells it from others of an interval.
+    pub(crate) fn key(&self) -> (u16, Outcome, bool, Option<u16>) {
+        (self.label, self.outcome, self.measured, self.phase)
+    }
 }
 
 /// One of the first failures of a kind, for a person to read.
@@ -161,8 +171,10 @@ pub struct PhaseCounts {
 
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
 /// at the edges of phases, so that an interval lies wholly within a phase, and within the measured window or wholly outside.
+///
+/// Several threads' may be [added up](crate::Summing) to one; then `shares` has what is told of each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ThreadInterval {
+pub struct ThreadInterval<H = Histogram> {
     /// Which driver thread.
     pub thread: u16,
     /// Begin, microseconds since the run began.
@@ -173,16 +185,16 @@ pub struct ThreadInterval {
     pub in_window: bool,
     /// Requests that ended, by step and outcome; only those with at least one request.
     #[serde(deserialize_with = "frame::series")]
-    pub series: Vec<Series>,
+    pub series: Vec<Series<H>>,
     /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
     #[serde(deserialize_with = "frame::series")]
-    pub groups: Vec<Series>,
+    pub groups: Vec<Series<H>>,
     /// What was measured of the scenario's own metrics; only those of which anything was.
     #[serde(deserialize_with = "frame::series")]
     pub own: Vec<OwnSeries>,
     /// Where the time of good answers went, by step.
     #[serde(deserialize_with = "frame::series")]
-    pub parts: Vec<PartSeries>,
+    pub parts: Vec<PartSeries<H>>,
     /// Requests that became due (started or dropped), as the driver turned to them.
     pub offered: u64,
     /// How many of them were due in an interval before this one: a moment within that, microseconds since the run began, and
@@ -216,12 +228,12 @@ pub struct ThreadInterval {
     pub connections: u64,
     /// How late requests left that were due within the measured window: from due to first byte sent, where only the
     /// driver was in the way (waiting for a connection is not lag), microseconds. They may leave after the window.
-    pub lag_us: Histogram,
+    pub lag_us: H,
     /// The same of requests that were due outside of it.
-    pub unmeasured_lag_us: Histogram,
+    pub unmeasured_lag_us: H,
     /// How late answers were read to requests that were due within the measured window: from when the kernel had the last
     /// bytes until the driver turned to them, microseconds. Of all answers or a sample; of none where it is not told.
-    pub read_lag_us: Histogram,
+    pub read_lag_us: H,
     /// CPU time that the thread used, microseconds.
     pub cpu_us: u64,
     /// How it fared for want of a core; none where the system does not say.
@@ -243,6 +255,11 @@ pub struct ThreadInterval {
     pub failed_us: Option<(u64, u64)>,
     /// When its last good answer came, of this interval or one before; the drive's begin where there was none.
     pub last_good_us: u64,
+    /// What is told of each thread, where that is known apart. Empty in what a thread itself hands over: all of it is the
+    /// thread's.
+    pub shares: Vec<ThreadShare>,
+    /// What is told of each label's first requests, where `shares` are known apart.
+    pub firsts: Vec<(u16, First)>,
 }
 
 /// Most intervals of before in which requests were due that a thread turned to in one interval, each told by itself: a minute
@@ -290,7 +307,30 @@ impl ThreadInterval {
             quiet: Vec::new(),
             failed_us: None,
             last_good_us: 0,
+            shares: Vec::new(),
+            firsts: Vec::new(),
         }
+    }
+
+    /// What is told of each thread.
+    pub fn shares(&self) -> Cow<'_, [ThreadShare]> {
+        match &self.shares[..] {
+            [] => Cow::Owned(vec![ThreadShare::of(self)]),
+            known => Cow::Borrowed(known),
+        }
+    }
+
+    /// What is told of each label's first requests.
+    pub(crate) fn firsts(&self) -> Cow<'_, [(u16, First)]> {
+        match &self.shares[..] {
+            [] => Cow::Owned(First::of_labels(self)),
+            _ => Cow::Borrowed(&self.firsts),
+        }
+    }
+
+    /// Keeps apart what several threads' intervals as one would not tell.
+    pub fn keep_apart(&mut self) {
+        (self.shares, self.firsts) = (self.shares().into_owned(), self.firsts().into_owned());
     }
 
     /// One of those offered was due in an interval before this one, in which this moment lies.
@@ -340,6 +380,8 @@ impl ThreadInterval {
             quiet,
             failed_us,
             last_good_us,
+            shares,
+            firsts,
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
@@ -368,5 +410,7 @@ impl ThreadInterval {
         ledger.clear();
         quiet.clear();
         *failed_us = None;
+        shares.clear();
+        firsts.clear();
     }
 }

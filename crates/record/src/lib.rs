@@ -110,6 +110,7 @@ mod merge;
 mod operations;
 mod output_file;
 mod own;
+mod packed;
 mod parts;
 mod ratio;
 mod reason;
@@ -121,6 +122,7 @@ mod script_figures;
 pub mod sink;
 mod stretches;
 pub mod summary;
+mod summing;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -161,6 +163,7 @@ pub use merge::{Due, MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use output_file::{OutputFile, write_output};
 pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
+pub use packed::Packed;
 pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use ratio::{Ratio, RatioForm};
 pub use reason::{Reason, ReasonKind};
@@ -172,10 +175,12 @@ pub use script_figures::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric}
 pub use sink::{Facts, Sink, Sinks};
 pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
+pub use summing::Summing;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
-    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due, tell_agents,
+    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, First, LabelTotals, MACHINE, OwnTotals,
+    PhaseTotals, SYSTEM, ThreadShare, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
+    tell_agents,
 };
 pub use traced::{LoggedAnswer, RequestParts, Traced};
 pub use unfinished::rebuild;

@@ -220,6 +220,8 @@ pub enum Undecided {
     ShortWindow,
     /// Requests were not sent, as the connections that the scenario allows were too few.
     Connections,
+    /// A part of the run is missing: an agent of a fleet was lost, or the driver broke off.
+    Incomplete,
 }
 
 impl Undecided {
@@ -231,6 +233,7 @@ impl Undecided {
             Undecided::TooFew => "too-few",
             Undecided::ShortWindow => "short-window",
             Undecided::Connections => "connections",
+            Undecided::Incomplete => "incomplete",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::histogram::{Merged, merge, new_merged};
-use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+use crate::interval::{Outcome, ThreadInterval};
 use crate::{Counters, OwnValues, PartTimes};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
@@ -80,9 +80,8 @@ pub struct MergedInterval {
 }
 
 impl MergedInterval {
-    /// Adds what one thread did in the same interval.
+    /// Adds what one thread did in the same interval, or several together.
     pub(crate) fn add(&mut self, interval: &ThreadInterval) {
-        self.reported += 1;
         (self.start_us, self.end_us) = (interval.start_us, interval.end_us);
         self.in_window = interval.in_window;
         for (merged, all) in [(&mut self.series, &interval.series), (&mut self.groups, &interval.groups)] {
@@ -118,55 +117,58 @@ impl MergedInterval {
         merge(lag_us, &interval.lag_us);
         merge(lag_us, &interval.unmeasured_lag_us);
         merge(self.read_lag_us.get_or_insert_with(new_merged), &interval.read_lag_us);
-        let thread = usize::from(interval.thread);
-        if self.cpu_us_by_thread.len() <= thread {
-            self.cpu_us_by_thread.resize(thread + 1, 0);
-            self.absent_us_by_thread.resize(thread + 1, 0);
+        for share in &*interval.shares() {
+            self.reported += 1;
+            let thread = usize::from(share.thread);
+            if self.cpu_us_by_thread.len() <= thread {
+                self.cpu_us_by_thread.resize(thread + 1, 0);
+                self.absent_us_by_thread.resize(thread + 1, 0);
+            }
+            self.cpu_us_by_thread[thread] += share.totals.cpu_us;
+            self.absent_us_by_thread[thread] += share.totals.absent_us;
+            self.add_waits(thread, share.totals.waited_us());
         }
-        self.cpu_us_by_thread[thread] += interval.cpu_us;
-        self.absent_us_by_thread[thread] += interval.absent_us;
-        self.add_waits(thread, interval.core_waits);
     }
 
-    fn add_waits(&mut self, thread: usize, waits: Option<CoreWaits>) {
-        self.waits_untold |= waits.is_none();
-        match waits {
-            Some(waits) if !self.waits_untold => {
+    fn add_waits(&mut self, thread: usize, waited_us: Option<u64>) {
+        self.waits_untold |= waited_us.is_none();
+        match waited_us {
+            Some(waited_us) if !self.waits_untold => {
                 self.waited_us_by_thread.resize(self.cpu_us_by_thread.len(), 0);
-                self.waited_us_by_thread[thread] += waits.waited_us;
+                self.waited_us_by_thread[thread] += waited_us;
             }
             _ => self.waited_us_by_thread.clear(),
         }
     }
 }
 
-/// Intervals that wait until all threads have reported them.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    /// By their bounds.
-    waiting: BTreeMap<(u64, u64), MergedInterval>,
+/// Intervals that wait until all threads have reported them, by their bounds.
+#[derive(Debug)]
+pub(crate) struct Pending<K, T> {
+    waiting: BTreeMap<K, T>,
     /// The last of those that all threads have reported.
-    whole: Option<(u64, u64)>,
+    whole: Option<K>,
 }
 
-impl Pending {
-    /// Adds what one of so many threads did.
-    pub(crate) fn add(&mut self, interval: &ThreadInterval, threads: usize) {
-        let bounds = (interval.start_us, interval.end_us);
-        let merged = self.waiting.entry(bounds).or_default();
-        merged.add(interval);
-        if merged.reported >= threads {
+impl<K, T> Default for Pending<K, T> {
+    fn default() -> Self {
+        Pending { waiting: BTreeMap::new(), whole: None }
+    }
+}
+
+impl<K: Copy + Ord, T> Pending<K, T> {
+    /// Adds what threads did to an interval, or to a new one. `add` says whether all have reported it then.
+    pub(crate) fn add(&mut self, bounds: K, new: impl FnOnce() -> T, add: impl FnOnce(&mut T) -> bool) {
+        if add(self.waiting.entry(bounds).or_insert_with(new)) {
             self.whole = self.whole.max(Some(bounds));
         }
     }
 
-    /// Takes the first interval that waits no longer: all threads have reported it or a later one, or too many wait. To be
-    /// called after each addition until there is none.
-    pub(crate) fn take_whole(&mut self) -> Option<MergedInterval> {
+    /// Takes the first interval that waits no longer: all threads have reported it or a later one, or more than so many wait. To
+    /// be called after each addition until there is none.
+    pub(crate) fn take_whole(&mut self, most: usize) -> Option<T> {
         match self.waiting.first_key_value() {
-            Some((first, _)) if Some(*first) <= self.whole || self.waiting.len() > PENDING_MAX => {
-                self.take_first()
-            }
+            Some((first, _)) if Some(*first) <= self.whole || self.waiting.len() > most => self.take_first(),
             _ => {
                 self.whole = None;
                 None
@@ -175,8 +177,31 @@ impl Pending {
     }
 
     /// Takes the first interval, whole or not.
-    pub(crate) fn take_first(&mut self) -> Option<MergedInterval> {
+    pub(crate) fn take_first(&mut self) -> Option<T> {
         self.waiting.pop_first().map(|(_, interval)| interval)
+    }
+
+    /// Those that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &T> {
+        self.waiting.values()
+    }
+}
+
+/// The threads' intervals as one.
+pub(crate) type Merging = Pending<(u64, u64), MergedInterval>;
+
+impl Merging {
+    /// Adds what some of so many threads did.
+    pub(crate) fn add_interval(&mut self, interval: &ThreadInterval, threads: usize) {
+        self.add((interval.start_us, interval.end_us), MergedInterval::default, |merged| {
+            merged.add(interval);
+            merged.reported >= threads
+        });
+    }
+
+    /// As [`take_whole`](Pending::take_whole).
+    pub(crate) fn next_whole(&mut self) -> Option<MergedInterval> {
+        self.take_whole(PENDING_MAX)
     }
 }
 
@@ -184,15 +209,15 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn taken(pending: &mut Pending) -> Vec<(u64, usize)> {
-        std::iter::from_fn(|| pending.take_whole()).map(|of| (of.start_us, of.reported)).collect()
+    fn taken(pending: &mut Merging) -> Vec<(u64, usize)> {
+        std::iter::from_fn(|| pending.next_whole()).map(|of| (of.start_us, of.reported)).collect()
     }
 
     #[test]
     fn an_interval_is_whole_with_its_threads_or_with_a_later_one() {
-        let mut pending = Pending::default();
-        let add = |pending: &mut Pending, thread: u16, start_us: u64| {
-            pending.add(&ThreadInterval::empty(thread, start_us, start_us + 1), 2);
+        let mut pending = Merging::default();
+        let add = |pending: &mut Merging, thread: u16, start_us: u64| {
+            pending.add_interval(&ThreadInterval::empty(thread, start_us, start_us + 1), 2);
             taken(pending)
         };
         assert_eq!(add(&mut pending, 0, 0), []);

@@ -91,6 +91,29 @@ impl OwnSeries {
         }
     }
 
+    /// Of the same metric, of which nothing was measured yet.
+    pub(crate) fn empty_as(of: &OwnSeries) -> OwnSeries {
+        OwnSeries::empty(of.metric, if of.values.is_some() { OwnKind::Histogram } else { OwnKind::Counter })
+    }
+
+    /// Adds what another thread measured.
+    pub(crate) fn add_series(&mut self, more: &OwnSeries) {
+        if more.count > 0 {
+            (self.min, self.max) = ends(self.count, (self.min, self.max), (more.min, more.max));
+        }
+        self.count += more.count;
+        self.sum += more.sum;
+        self.no_number += more.no_number;
+        if self.example.is_none() {
+            self.example.clone_from(&more.example);
+        }
+        if let (Some(values), Some(more)) = (&mut self.values, &more.values) {
+            for value in more.iter_recorded() {
+                values.saturating_record_n(value.value_iterated_to(), value.count_at_value());
+            }
+        }
+    }
+
     /// Nothing was measured any more; all room is kept.
     pub fn clear(&mut self) {
         let OwnSeries { metric: _, count, sum, min, max, no_number, example, values } = self;

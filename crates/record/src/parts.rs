@@ -12,21 +12,39 @@ use crate::{Histogram, Outcome, new_histogram};
 /// What is known of good answers to requests of one label that ended within an interval, as far as a connection was made
 /// for them, or they came in pieces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PartSeries {
+pub struct PartSeries<H = Histogram> {
     /// Index into the plan's labels.
     pub label: u16,
     /// Whether they were due within the measured window.
     pub measured: bool,
     /// Until the socket was there, where one was made for the request, microseconds.
-    pub connect_us: Histogram,
+    pub connect_us: H,
     /// What was spoken on it before the request: TLS, a greeting; where something was, microseconds.
-    pub handshake_us: Histogram,
+    pub handshake_us: H,
     /// Service times of answers that came in pieces, microseconds.
-    pub pieces_service_us: Histogram,
+    pub pieces_service_us: H,
     /// From first byte sent to first byte received, of the same, microseconds.
-    pub first_byte_us: Histogram,
+    pub first_byte_us: H,
     /// From first byte received to last, of the same, microseconds.
-    pub transfer_us: Histogram,
+    pub transfer_us: H,
+}
+
+impl<H> PartSeries<H> {
+    /// What tells it from others of an interval.
+    pub(crate) fn key(&self) -> (u16, bool) {
+        (self.label, self.measured)
+    }
+
+    /// The histograms, in the order in which they are stored.
+    pub fn histograms(&self) -> [&H; 5] {
+        let PartSeries { connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us, .. } = self;
+        [connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us]
+    }
+
+    pub(crate) fn histograms_mut(&mut self) -> [&mut H; 5] {
+        let PartSeries { connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us, .. } = self;
+        [connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us]
+    }
 }
 
 impl PartSeries {
@@ -45,26 +63,9 @@ impl PartSeries {
         }
     }
 
-    /// The histograms, in the order in which they are stored.
-    pub fn histograms(&self) -> [&Histogram; 5] {
-        let PartSeries { connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us, .. } = self;
-        [connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us]
-    }
-
     /// Nothing any more; all room is kept.
     pub fn clear(&mut self) {
-        let PartSeries {
-            label: _,
-            measured: _,
-            connect_us,
-            handshake_us,
-            pieces_service_us,
-            first_byte_us,
-            transfer_us,
-        } = self;
-        [connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us]
-            .into_iter()
-            .for_each(Histogram::reset);
+        self.histograms_mut().into_iter().for_each(Histogram::reset);
     }
 }
 

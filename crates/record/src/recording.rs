@@ -1,10 +1,10 @@
 //! The histogram that a driving thread records into, request by request.
 
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::ser::SerializeSeq;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::HISTOGRAM_HIGH_US;
+use crate::packed::{Counts, Packed, pack};
 
 /// Values below this have a counter each; from there on each power of two has half as many (`HdrHistogram` with three
 /// significant digits: the least power of two that is not below 2 · 10³).
@@ -12,7 +12,7 @@ const OF_FIRST: u64 = 2_048;
 /// Powers of two that a value's counter stands for are found by its leading zeros beyond those of the first counters.
 const ZEROS_OF_FIRST: u32 = (OF_FIRST - 1).leading_zeros();
 /// Counters up to the last power of two that [`HISTOGRAM_HIGH_US`] needs.
-const COUNTERS: usize = index(HISTOGRAM_HIGH_US.next_power_of_two() - 1) + 1;
+pub(crate) const COUNTERS: usize = index(HISTOGRAM_HIGH_US.next_power_of_two() - 1) + 1;
 
 /// Which counter a value has.
 const fn index(us: u64) -> usize {
@@ -79,6 +79,23 @@ impl Histogram {
         self.end = self.end.max(other.end);
     }
 
+    /// Adds every count of one that was packed.
+    pub fn add_packed(&mut self, other: Packed<'_>) {
+        other.each(|counts| match counts {
+            Counts::Low(at, low) => {
+                let end = at + low.len();
+                for (counter, count) in self.counts[at..end].iter_mut().zip(low) {
+                    *counter = counter.saturating_add(u32::from(*count));
+                }
+                self.end = self.end.max(end);
+            }
+            Counts::Rest(at, count) => {
+                self.counts[at] = self.counts[at].saturating_add(count);
+                self.end = self.end.max(at + 1);
+            }
+        });
+    }
+
     /// The values that were counted, the lowest first, and how often; each is the highest that shares its counter.
     pub fn recorded(&self) -> impl DoubleEndedIterator<Item = (u64, u32)> {
         let all = self.counts[..self.end].iter().enumerate();
@@ -122,42 +139,32 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// As pairs: how many counters without a count stand before one, and its count.
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let counted = || self.counts[..self.end].iter().enumerate().filter(|(_, count)| **count > 0);
-        let mut pairs = serializer.serialize_seq(Some(counted().count()))?;
-        let mut next = 0;
-        for (index, count) in counted() {
-            pairs.serialize_element(&(index - next, count))?;
-            next = index + 1;
-        }
-        pairs.end()
+        serializer.serialize_bytes(&pack(&self.counts[..self.end]))
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
             type Value = Histogram;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, "the counts of {COUNTERS} counters")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<Histogram, A::Error> {
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Histogram, E> {
+                let packed = Packed::checked(bytes);
+                let packed =
+                    packed.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Bytes(bytes), &self))?;
                 let mut histogram = Histogram::new();
-                while let Some((skipped, count)) = pairs.next_element::<(usize, u32)>()? {
-                    let index = histogram.end.saturating_add(skipped);
-                    let counter = histogram.counts.get_mut(index);
-                    *counter.ok_or_else(|| A::Error::invalid_length(index, &self))? = count;
-                    histogram.end = index + 1;
-                }
+                histogram.add_packed(packed);
                 Ok(histogram)
             }
         }
-        deserializer.deserialize_seq(Pairs)
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 

@@ -539,8 +539,10 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
     let (net_received, net_sent) = (table.ints("net_received_bytes")?, table.ints("net_sent_bytes")?);
     let steal = table.floats("steal_share")?;
     let core_wait = table.has(files::CORE_WAIT).then(|| table.floats(files::CORE_WAIT)).transpose()?;
+    let length_us = ints_or_none(&table, files::LENGTH)?;
     let row = |(i, process): (usize, String)| Sample {
         at_us: at_us[i],
+        length_us: length_us.get(i).copied().unwrap_or(0),
         process,
         cpu_share: cpu[i],
         cpu_system_share: cpu_system[i],

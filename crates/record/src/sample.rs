@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::interval::SECOND_US;
+
 /// One look at one process, or at the whole machine (`process` is `machine`).
 /// Counters are differences since the look before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -9,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// Microseconds since the run began.
     pub at_us: u64,
+    /// How long before that the look before was, microseconds; 0 in runs of earlier versions, and where nothing was there.
+    pub length_us: u64,
     /// Which process: `system`, `driver`, `machine`, a store's name, that of what was watched.
     pub process: String,
     /// CPU used since the look before, in cores (1.0 is one core fully used).
@@ -39,6 +43,13 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Where the time begins that it is about, microseconds since the run began; `before_us`: when the sample before was taken.
+    pub fn begin_us(&self, before_us: Option<u64>) -> u64 {
+        let known = (self.length_us > 0).then_some(self.length_us);
+        let length_us = known.or_else(|| Some(self.at_us.saturating_sub(before_us?))).unwrap_or(SECOND_US);
+        self.at_us.saturating_sub(length_us)
+    }
+
     /// This and another process as one, under this one's name and time.
     pub fn with(mut self, other: &Sample) -> Sample {
         self.cpu_share += other.cpu_share;

@@ -30,7 +30,8 @@ const LOAD: [Field; 5] = [
     (MEASURED_DROPPED, Kind::Int),
 ];
 /// What is read of the processes.
-const MONITOR: [Field; 3] = [("at_us", Kind::Int), ("process", Kind::Text), ("cpu_share", Kind::Float)];
+const MONITOR: [Field; 4] =
+    [("at_us", Kind::Int), ("process", Kind::Text), ("cpu_share", Kind::Float), (files::LENGTH, Kind::Int)];
 
 /// One of the stretches of a run's measured window. What was due in the window and ended behind it is of the last.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +85,7 @@ pub fn stretches(dir: &Path, manifest: &Manifest, most: usize) -> Result<Vec<Str
     }
     let monitor = dir.join(files::MONITOR);
     if monitor.exists() {
-        add_cpu(&Table::read(&monitor, &MONITOR)?, &cut, &mut stretches)?;
+        add_cpu(&Table::read_with(&monitor, &MONITOR, &files::LATER)?, &cut, &mut stretches)?;
     }
     Ok(stretches)
 }
@@ -146,17 +147,20 @@ fn add_series(
     Ok(())
 }
 
-/// A look tells of the time since the one before.
+/// A look tells of the time since the one before, or of less.
 fn add_cpu(table: &Table, cut: &Cut, stretches: &mut [Stretch]) -> Result<(), RecordError> {
     let mut names = Vec::new();
     let of = table.codes("process", &mut names)?;
     let (at_us, shares) = (table.ints("at_us")?, table.floats("cpu_share")?);
+    let lengths_us = if table.has(files::LENGTH) { table.ints(files::LENGTH)? } else { Default::default() };
     for stretch in stretches.iter_mut() {
         stretch.cpu_s = names.iter().map(|name| (name.clone(), 0.0)).collect();
     }
     let mut last_us = vec![0; names.len()];
     for row in 0..table.rows() {
-        let before_us = std::mem::replace(&mut last_us[of[row]], at_us[row]);
+        let last_us = std::mem::replace(&mut last_us[of[row]], at_us[row]);
+        let length_us = lengths_us.get(row).copied().filter(|us| *us > 0);
+        let before_us = length_us.map_or(last_us, |us| at_us[row].saturating_sub(us));
         let middle_us = before_us / 2 + at_us[row] / 2;
         if (cut.start_us..cut.end_us).contains(&middle_us) && shares[row].is_finite() {
             let length_s = at_us[row].saturating_sub(before_us) as f64 / 1e6;

@@ -261,6 +261,7 @@ impl Sink for Tables {
                 Cell::Int(sample.net_sent_bytes),
                 Cell::Float(sample.steal_share),
                 Cell::Float(sample.core_wait_share),
+                Cell::Int(sample.length_us),
             ])
         })
     }

@@ -12,20 +12,19 @@ use std::collections::BTreeMap;
 
 use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
-use crate::interval::{ErrorExample, LostTime, Outcome, SECOND_US, ThreadInterval};
+use crate::interval::{ErrorExample, LostTime, Outcome, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 use crate::{Counters, OwnMetric, Ratio};
-use achieved::First;
 
-pub use achieved::Achieved;
+pub use achieved::{Achieved, First};
 pub use bodies::Bodies;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
 pub use phase::PhaseTotals;
 pub use summarize::{summarize, tell_achieved_due};
-pub use thread::{ThreadTotals, tell_agents};
+pub use thread::{ThreadShare, ThreadTotals, tell_agents};
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
@@ -55,6 +54,8 @@ impl Window {
 /// What the summary needs of a [`Sample`].
 #[derive(Debug, Clone, Copy)]
 struct Look {
+    /// The time that it is about, microseconds since the run began.
+    begin_us: u64,
     at_us: u64,
     cpu_share: f64,
     steal_share: f64,
@@ -268,28 +269,18 @@ impl Totals {
         let load_begin_us = self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us));
         self.load_begin_us = Some(load_begin_us);
         let end_us = interval.end_us;
-        let answered = interval.series.iter().map(|series| {
-            let took_us = if series.response_time_us.is_empty() { 0 } else { series.response_time_us.min() };
-            // histograms tell times a little too short
-            (series.label, end_us.saturating_sub(took_us + took_us / 100))
-        });
-        let open = interval.open_by_label.iter().map(|(label, _)| (*label, end_us));
-        for series in
-            interval.series.iter().filter(|series| !interval.in_window && !series.outcome.is_error())
-        {
-            self.first[usize::from(series.label)].answered(&series.service_time_us);
-        }
-        for (label, seen_us) in answered.chain(open) {
+        let open = interval.open_by_label.iter().map(|(label, _)| (*label, First::seen(end_us)));
+        for (label, mut first) in interval.firsts().iter().copied().chain(open) {
             // within an interval nobody knows when: what is asked in the first is asked from the begin on
-            let is_first = seen_us <= load_begin_us + end_us.saturating_sub(interval.start_us);
-            let seen_us = if is_first { load_begin_us } else { seen_us };
-            if let Some(first) = self.first.get_mut(usize::from(label)) {
-                first.seen(seen_us);
+            let first_end_us = load_begin_us + end_us.saturating_sub(interval.start_us);
+            first.seen_us = first.seen_us.map(|us| if us <= first_end_us { load_begin_us } else { us });
+            if let Some(known) = self.first.get_mut(usize::from(label)) {
+                known.add(first);
             }
         }
     }
 
-    /// Adds what one thread did.
+    /// Adds what one thread did, or several together.
     ///
     /// # Panics
     /// Where it has a label, a group, or a metric, that is none of those given at the begin.
@@ -348,29 +339,31 @@ impl Totals {
         self.unmeasured_dropped += interval.dropped.saturating_sub(interval.measured_dropped);
         merge(&mut self.lag_us, &interval.lag_us);
         merge(&mut self.read_lag_us, &interval.read_lag_us);
-        let thread = self.has_thread(interval.thread);
-        self.threads[thread].add_lag(&interval.lag_us);
         if interval.in_window {
             self.add_to_window(interval);
+        } else {
+            interval
+                .shares()
+                .iter()
+                .for_each(|share| self.add_thread(share.thread, &share.totals.lag_alone()));
         }
     }
 
-    fn has_thread(&mut self, thread: u16) -> usize {
+    fn add_thread(&mut self, thread: u16, totals: &ThreadTotals) {
         let thread = usize::from(thread);
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, ThreadTotals::default());
         }
-        thread
+        self.threads[thread].add(totals);
     }
 
     /// The interval lies within what these are the totals of.
     fn add_to_window(&mut self, interval: &ThreadInterval) {
-        let thread = self.has_thread(interval.thread);
         let Window { start_us, end_us } =
             self.window.unwrap_or(Window { start_us: interval.start_us, end_us: interval.end_us });
         self.window =
             Some(Window { start_us: start_us.min(interval.start_us), end_us: end_us.max(interval.end_us) });
-        self.threads[thread].add(interval);
+        interval.shares().iter().for_each(|share| self.add_thread(share.thread, &share.totals));
     }
 
     /// What was due at the window's begin, or before it, and ended after it was open for all of it.
@@ -433,24 +426,22 @@ impl Totals {
             return;
         }
         self.error_examples.extend_from_slice(examples);
-        self.error_examples.sort_by_key(|example| example.at_us);
-        let mut kept = [0; Outcome::ALL.len()];
-        self.error_examples.retain(|example| {
-            kept[example.outcome as usize] += 1;
-            kept[example.outcome as usize] <= EXAMPLES_PER_KIND
-        });
+        keep_first(&mut self.error_examples);
     }
 
     /// Adds a look at a process.
     pub(crate) fn add_sample(&mut self, sample: &Sample) {
+        let known = self.looks.iter_mut().find(|(name, _)| *name == sample.process);
+        let before_us = known.as_ref().and_then(|(_, looks)| Some(looks.last()?.at_us));
         let look = Look {
+            begin_us: sample.begin_us(before_us),
             at_us: sample.at_us,
             cpu_share: sample.cpu_share,
             steal_share: sample.steal_share,
             core_wait_share: sample.core_wait_share,
             rss_bytes: sample.rss_bytes,
         };
-        match self.looks.iter_mut().find(|(name, _)| *name == sample.process) {
+        match known {
             Some((_, looks)) => looks.push(look),
             None => self.looks.push((sample.process.clone(), vec![look])),
         }
@@ -471,8 +462,8 @@ impl Totals {
         processes
     }
 
-    /// CPU and memory of each process over some time; nothing of what was answered. A look counts with the part of the time
-    /// before it that lies within.
+    /// CPU and memory of each process over some time; nothing of what was answered. A look counts with the part of its time that
+    /// lies within.
     pub fn processes_within(&self, time: Window) -> Vec<Process> {
         let processes = self.looks.iter().filter(|(name, _)| name != MACHINE);
         let process = |(name, looks): &(String, Vec<Look>)| {
@@ -502,16 +493,22 @@ impl Totals {
     }
 }
 
+/// Keeps the first examples of each kind, in order of time.
+pub(crate) fn keep_first(examples: &mut Vec<ErrorExample>) {
+    examples.sort_by_key(|example| example.at_us);
+    let mut kept = [0; Outcome::ALL.len()];
+    examples.retain(|example| {
+        kept[example.outcome as usize] += 1;
+        kept[example.outcome as usize] <= EXAMPLES_PER_KIND
+    });
+}
+
 /// The looks that have a part within the window, each with the seconds of that part.
 fn within(looks: &[Look], window: Window) -> impl Iterator<Item = (&Look, f64)> {
-    let before = |i: usize| match i {
-        0 => looks[0].at_us.saturating_sub(SECOND_US),
-        _ => looks[i - 1].at_us,
+    let part = move |look: &Look| {
+        look.at_us.min(window.end_us).saturating_sub(look.begin_us.max(window.start_us)) as f64 / 1e6
     };
-    let part = move |(i, look): (usize, &Look)| {
-        look.at_us.min(window.end_us).saturating_sub(before(i).max(window.start_us)) as f64 / 1e6
-    };
-    looks.iter().enumerate().map(move |(i, look)| (look, part((i, look)))).filter(|(_, s)| *s > 0.0)
+    looks.iter().map(move |look| (look, part(look))).filter(|(_, s)| *s > 0.0)
 }
 
 #[cfg(test)]
@@ -786,6 +783,12 @@ mod tests {
         totals.add_sample(&sample(4.5, "late", 1.0, 1));
         let late = totals.processes().pop().unwrap();
         assert_eq!((late.name.as_str(), late.cpu_s, late.seen_s), ("late", 0.5, Some(0.5)));
+        // nobody looked for a while: a look says how much it is about
+        totals.add_sample(&sample(2.5, "resumed", 1.0, 1));
+        let after = Sample { length_us: 250_000, ..sample(4.0, "resumed", 2.0, 1) };
+        totals.add_sample(&after);
+        let resumed = totals.processes().pop().unwrap();
+        assert_eq!((resumed.cpu_s, resumed.seen_s, resumed.cpu_share), (1.0, Some(0.75), 1.0 / 0.75));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
 use crate::manifest::Phase;
-use crate::merge::{MergedInterval, Pending};
+use crate::merge::{MergedInterval, Merging};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
@@ -36,7 +36,7 @@ pub struct RunWriter<'s> {
     metrics: usize,
     threads: usize,
     runs_dir: Option<PathBuf>,
-    pending: Pending,
+    pending: Merging,
     tables: Tables,
     /// All others.
     sinks: Vec<Box<dyn Sink + 's>>,
@@ -64,7 +64,7 @@ impl<'s> RunWriter<'s> {
             metrics: 0,
             threads: 1,
             runs_dir: directory::runs_dir_of(dir),
-            pending: Pending::default(),
+            pending: Merging::default(),
             tables: Tables::create(dir, labels)?,
             sinks: Vec::new(),
             journal: Journal::create(&dir.join(files::JOURNAL))?,
@@ -195,7 +195,7 @@ impl<'s> RunWriter<'s> {
         &self.dir
     }
 
-    /// Takes what one thread did in one interval. Intervals with the same bounds are merged, and written when all
+    /// Takes what one thread did in one interval, or several together. Intervals with the same bounds are merged, and written when all
     /// threads have reported one or a later one is whole.
     pub fn add_interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
         let mut labels =
@@ -213,11 +213,14 @@ impl<'s> RunWriter<'s> {
             return Err(RecordError::UnknownMetric { thread, metric, metrics: self.metrics });
         }
         debug_assert!(interval.start_us < interval.end_us);
-        self.add_to_ledger(&interval.ledger, interval.end_us)?;
+        for part in std::iter::once(&interval.ledger).chain(interval.shares.iter().map(|share| &share.ledger))
+        {
+            self.add_to_ledger(part, interval.end_us)?;
+        }
         self.journal.interval(interval)?;
         self.totals.add_interval(interval);
-        self.pending.add(interval, self.threads);
-        while let Some(interval) = self.pending.take_whole() {
+        self.pending.add_interval(interval, self.threads);
+        while let Some(interval) = self.pending.next_whole() {
             self.write(&interval)?;
         }
         Ok(())

@@ -66,7 +66,7 @@ impl<'a> Looks<'a> {
         let mut before_us = None;
         for sample in run.samples.iter().filter(|sample| sample.process == name) {
             let end_us = sample.at_us;
-            let start_us = before_us.unwrap_or(end_us.saturating_sub(1_000_000)).min(end_us);
+            let start_us = sample.begin_us(before_us).min(end_us);
             before_us = Some(end_us);
             if start_us == end_us {
                 continue;

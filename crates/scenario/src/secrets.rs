@@ -170,6 +170,18 @@ impl Secrets {
         self.add("password", Origin::Setting, &decoded);
     }
 
+    /// Takes the logins of NATS servers, whose URLs stand with commas: passwords, and tokens, which stand alone before the host.
+    pub fn add_logins_of(&mut self, urls: &str) {
+        let logins = urls.split(',').filter_map(|url| url.rsplit_once('@'));
+        for login in logins.map(|(login, _)| login.rsplit_once("://").map_or(login, |(_, login)| login)) {
+            let secret = login.split_once(':').map_or(login, |(_, password)| password);
+            let decoded = percent_encoding::percent_decode_str(secret).decode_utf8_lossy();
+            for secret in [secret, &decoded].into_iter().filter(|secret| !secret.is_empty()) {
+                self.add("password", Origin::Setting, secret);
+            }
+        }
+    }
+
     /// Takes those of another scenario, too.
     pub fn extend(&mut self, other: &Secrets) {
         other.all.iter().for_each(|secret| self.add(&secret.name, secret.origin, &secret.value));
@@ -236,6 +248,7 @@ impl Secrets {
     /// known in whatever is said about it.
     pub fn of_command(command: &[String]) -> Secrets {
         let mut secrets = Secrets::default();
+        arguments::nats_urls(command).for_each(|urls| secrets.add_logins_of(urls));
         let mut before = "";
         for argument in command {
             for (name, value) in arguments::named_in_argument(before, argument) {
@@ -325,13 +338,15 @@ impl Secrets {
         text
     }
 
-    /// A command without them.
+    /// A command without them, and without the logins of NATS servers.
     pub fn masked_command(&self, command: &[String]) -> Vec<String> {
+        let mut of_nats = Secrets::default();
+        arguments::nats_urls(command).for_each(|urls| of_nats.add_logins_of(urls));
         let mut before = None;
         let masked = command.iter().map(|argument| {
             let text = arguments::masked_argument(before, argument);
             before = Some(argument.as_str());
-            self.masked(&text)
+            self.masked(&of_nats.masked(&text))
         });
         masked.collect()
     }
@@ -601,6 +616,9 @@ mod tests {
             "hit|:80/|-b|{\"password\":\"S3CRET1\"}",
             "hit|:80/|-b|user=a&password=S3CRET1",
             "hit|curl|:80/|-d|password=S3CRET1",
+            "run|s|--fleet|nats://S3CRET1@h:4222",
+            "run|s|--fleet=nats://a@h,tls://me:S3CRET1@i",
+            "agent|--nats|me:S3CRET1@h",
             "hit|curl|:80/|-d|{\"q\": \"a(password: \\\"S3CRET1\\\")\"}",
         ] {
             let command: Vec<String> = given.split('|').map(str::to_owned).collect();
@@ -639,6 +657,11 @@ mod tests {
             ("hit|-d|user=me&password=mine", "hit|-d|user=me&password=***"),
             ("serve|--admin-password|mine|--port|80", "serve|--admin-password|***|--port|80"),
             ("serve|--name=from-outside", "serve|--name=***"),
+            (
+                "run|s|--fleet|nats://me:mine@h,nats://token@i:4222",
+                "run|s|--fleet|nats://***@h,nats://***@i:4222",
+            ),
+            ("run|s|--fleet=ssh://me@h", "run|s|--fleet=ssh://me@h"),
         ] {
             assert_eq!(secrets.masked_command(&command(given)), command(wanted));
         }

@@ -29,6 +29,7 @@ fn answered(of: &LabelTotals) -> u64 {
 }
 
 /// What figures are taken from.
+#[derive(Clone, Copy)]
 pub struct Measured<'a> {
     pub(super) totals: &'a Totals,
     /// The name of the phase that they are of, where they are not of the whole run.
@@ -46,7 +47,7 @@ pub struct Measured<'a> {
     /// Whether fewer connections are allowed than the load takes, so that what was not sent for want of one says nothing.
     pub(super) lacks_connections: bool,
     /// Requests that were due at agents of a fleet which were gone.
-    never_sent: u64,
+    pub(super) never_sent: u64,
     /// How long answers may have lain unread beyond what is taken out of each response time; infinite where nobody knows.
     unread_us: f64,
 }

@@ -33,7 +33,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     if evidence.broke_off.is_some() || evidence.taken_over.is_some() {
         // the ledger lacks what the driver sent last
         for of in objectives.iter_mut().filter(|of| of.met && is_of_the_ledger(evidence, of)) {
-            (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
+            (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::Incomplete));
         }
     }
     Judgement { verdict: findings.verdict(), without_ledger, objectives }

@@ -87,10 +87,18 @@ pub(crate) fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) ->
     let (met, would_meet) = (meets(measured), meets(without_driver));
     let share = of.failed_share(objective);
     let as_text = |value| text_or_not_reached(objective.metric, value, share);
+    // what agents that were lost never sent decides it, and nothing that the others did
+    let is_of_lost = of.never_sent > 0
+        && of.lacking(0).figure(objective).is_some_and(|of| meets(of.measured) == meets(of.without_driver));
     let mut told = match met == would_meet {
         true => as_text(measured),
         false if of.lacks_connections && !of.limited => format!(
             "{} as measured, {} without what waited for a connection",
+            as_text(measured),
+            bound_text(objective.metric, without_driver)
+        ),
+        false if is_of_lost => format!(
+            "{} as measured, {} if what was never sent had been answered",
             as_text(measured),
             bound_text(objective.metric, without_driver)
         ),
@@ -114,8 +122,11 @@ pub(crate) fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) ->
             "; {steps} {what} of sessions failed and sent no request: see `variable` under Failures"
         );
     }
-    let by =
-        if of.lacks_connections && !of.limited { Undecided::Connections } else { Undecided::DriverBound };
+    let by = match of.lacks_connections && !of.limited {
+        true => Undecided::Connections,
+        false if is_of_lost => Undecided::Incomplete,
+        false => Undecided::DriverBound,
+    };
     let mut undecided_by = (met != would_meet).then_some(by);
     let is_met = met && would_meet;
     if let Some(few) = of.too_few(objective).filter(|_| measured.is_finite()) {

@@ -173,14 +173,16 @@ impl Silence {
         Silence { has_faults, ..self }
     }
 
-    /// Takes what a thread handed over. Threads report in their own time.
+    /// Takes what threads handed over. Threads report in their own time.
     pub fn add(&mut self, interval: &ThreadInterval) {
         let (start_us, end_us) = (interval.start_us, interval.end_us);
-        let thread = self.threads.entry(interval.thread).or_default();
-        thread.quiet.extend_from_slice(&interval.quiet);
-        thread.last_good_us = interval.last_good_us;
-        thread.had_good |= interval.series.iter().any(|series| series.outcome == Outcome::Ok);
-        let had_good = thread.had_good;
+        let shares = interval.shares();
+        for share in &*shares {
+            let thread = self.threads.entry(share.thread).or_default();
+            thread.quiet.extend_from_slice(&share.quiet);
+            thread.last_good_us = share.last_good_us;
+            thread.had_good |= share.had_good;
+        }
         self.labels.add(interval);
         self.known = Some(both(self.known, start_us, end_us));
         if interval.in_window {
@@ -190,11 +192,13 @@ impl Silence {
         }
         let slice = self.slices.entry(end_us).or_default();
         slice.start_us = start_us;
-        slice.absent_us = slice.absent_us.max(interval.absent_us);
-        // who does not tell waited for nothing
-        let waited_us = interval.core_waits.map_or(0, |waits| waits.waited_us);
-        if had_good {
-            slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+        for share in &*shares {
+            slice.absent_us = slice.absent_us.max(share.totals.absent_us);
+            // who does not tell waited for nothing
+            let waited_us = share.totals.waited_us().unwrap_or(0);
+            if self.threads.get(&share.thread).is_some_and(|thread| thread.had_good) {
+                slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+            }
         }
         if let Some((first_us, last_us)) = interval.failed_us {
             slice.failed_us = Some(both(slice.failed_us, first_us, last_us));

@@ -935,6 +935,13 @@ fn a_take_over_leaves_no_pass_and_no_fail_by_what_was_never_sent() {
         let verdict = of(&[objective, "errors < 5%"], Some(40));
         assert_eq!(verdict.status, Status::Invalid, "{objective}: {verdict:?}");
         assert_eq!(verdict.reasons[0], "incomplete: agent b was lost");
+        // nobody else is called the cause
+        let told = verdict.reasons[1].to_string();
+        assert!(told.starts_with(&format!("{objective} is not decided: ")), "{told}");
+        assert!(
+            told.contains(" if what was never sent had been answered") && !told.contains("driver-bound"),
+            "{told}"
+        );
         assert_eq!(of(&[objective, "errors < 5%"], None).status, Status::Fail, "{objective}");
         // the rest was the system's
         assert_eq!(of(&[objective, "errors < 5%"], Some(1)).status, Status::Fail, "{objective}");

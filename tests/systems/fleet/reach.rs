@@ -1,5 +1,6 @@
 //! Who may reach what in a fleet: TLS and credentials of NATS, the networks that an agent allows, versions.
 
+use std::io::Read as _;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Stdio;
@@ -54,6 +55,50 @@ fn nats_is_reached_by_tls_with_credentials() {
     let seed = CREDENTIALS.lines().find(|line| line.starts_with("SU")).expect("a seed");
     let run = std::fs::read_to_string(folder.path().join("run/run.json")).expect("a run");
     assert!(!run.contains(seed), "{run}");
+}
+
+#[test]
+fn a_login_of_nats_is_written_nowhere() {
+    let login = ["--user", "me", "--pass", "sesame-word"];
+    let nats = Nats::start_with(&login);
+    let url = format!("nats://me:sesame-word@127.0.0.1:{}", nats.port);
+    let asked = Asked::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 4);
+    let mut agent = tidemark();
+    agent.args(["agent", "--nats", &url, "--name", "a1", "-t", "1"]).stdin(Stdio::null());
+    let mut agent = Agent(agent.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts"));
+    wait_until("the agent is there", || {
+        let output = tidemark().args(["fleet", "--json", "--nats", &url]).output().expect("tidemark runs");
+        String::from_utf8_lossy(&output.stdout).contains("\"a1\"")
+    });
+    let is_within = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("sesame-word");
+    let files_with_it = || {
+        let run = std::fs::read_dir(folder.path().join("run")).expect("a run").flatten();
+        let files = run.map(|file| file.path()).filter(|path| path.is_file());
+        files.filter(|path| std::fs::read(path).is_ok_and(|bytes| is_within(&bytes))).collect::<Vec<_>>()
+    };
+    let running = command(folder.path(), &["--fleet", &url, "--on-agent-loss", "rebalance"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    wait_until("the load has begun", || asked.count() > 150);
+    assert_eq!(files_with_it(), Vec::<std::path::PathBuf>::new());
+    let output = running.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!is_within(&output.stdout) && !is_within(&output.stderr));
+    assert_eq!(files_with_it(), Vec::<std::path::PathBuf>::new());
+    // nor is it in what goes wrong, here and at the agent
+    let wrong = url.replace("sesame-word", "sesame-word2");
+    for url in [&wrong, &format!("{wrong}x"), &url.replace("nats://", "natz://")] {
+        let output = tidemark().args(["fleet", "--nats", url]).output().expect("tidemark runs");
+        assert!(!output.status.success() && !is_within(&output.stderr), "{output:?}");
+    }
+    agent.0.kill().expect("it is there");
+    let mut told = Vec::new();
+    agent.0.stderr.take().expect("a pipe").read_to_end(&mut told).expect("read");
+    assert!(!told.is_empty() && !is_within(&told), "{}", String::from_utf8_lossy(&told));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tidemark_drive::{Address, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
-use tidemark_record::{Event, HANDOVER_VERSION, Handover};
+use tidemark_record::{Event, HANDOVER_VERSION, Handover, Packed, Summing};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
@@ -219,7 +219,7 @@ impl Chosen {
         }
         // what it is read from says more than words and text
         self.put_task(run, plan, Setup::new((&[], ""), targets, options))?;
-        self.coordinator.take(VERSION).map_err(refused)?;
+        self.coordinator.take(self.on_loss == OnLoss::Rebalance, VERSION).map_err(refused)?;
         let names: Vec<String> = self.agents().into_iter().map(|(name, _)| name).collect();
         self.wait_for(&names, stop_request, &mut |handover| match handover {
             Handover::Event(event) if event.kind == READY => Ok(()),
@@ -266,6 +266,7 @@ impl Chosen {
             epoch: options.epoch,
             connected: Instant::now(),
             told,
+            summing: Summing::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss: self.on_loss,
@@ -312,7 +313,7 @@ impl Chosen {
         &self,
         names: &[String],
         stop_request: &dyn Fn() -> StopRequest,
-        is_right: &mut dyn FnMut(Handover) -> Result<(), String>,
+        is_right: &mut dyn FnMut(Handover<Packed<'_>>) -> Result<(), String>,
     ) -> Result<(), LabError> {
         let asked = Instant::now();
         let mut waited_for: Vec<&String> = names.iter().collect();
@@ -321,10 +322,8 @@ impl Chosen {
             match self.coordinator.next(LOOK_EVERY) {
                 Ok((member, told)) => {
                     let name = names.get(member).map_or("", String::as_str);
-                    match told
-                        .map_err(|reason| failed(name, &reason))
-                        .and_then(|told| read(&told).map_err(|reason| failed(name, &reason)))?
-                    {
+                    let told = told.map_err(|reason| failed(name, &reason))?;
+                    match read(&told).map_err(|reason| failed(name, &reason))? {
                         Handover::Error(reason) => return Err(failed(name, &reason)),
                         handover => is_right(handover).map_err(|reason| failed(name, &reason))?,
                     }

@@ -4,7 +4,6 @@
 //! others [take its share over](OnLoss::Rebalance), and only what was due until then is never sent.
 
 use std::collections::VecDeque;
-use std::io::Cursor;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::clock::Offset;
 use tidemark_fleet::split::deal;
-use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, TakeOver};
+use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, GONE_AFTER, TakeOver};
 use tidemark_record::summary::{AgentFigures, TakenThreads};
-use tidemark_record::{Before, Event, Handover, SECOND_US, ThreadInterval};
+use tidemark_record::{Before, Event, Handover, Packed, SECOND_US, Summing, ThreadInterval, ThreadShare};
 use tidemark_scenario::Plan;
 
 use super::fleet::{OnLoss, THREADS_MAX};
@@ -25,23 +24,11 @@ use super::{Driver, Ended, Handed, TakenOver, add};
 use crate::error::LabError;
 use crate::timetable::microseconds;
 
-/// An agent that hands nothing over for so long is gone, though NATS can be reached: a cut of 10 s loses nothing.
-const GONE_AFTER: Duration = Duration::from_secs(15);
 /// Between the moment at which a share is given to others and the second from which they have it: they hear of it, and begin.
 const TAKEN_AFTER_US: u64 = SECOND_US / 2;
 
-/// Requests due within the measured window of which it is told what became.
-pub(super) fn ended(interval: &ThreadInterval) -> u64 {
-    let measured = interval.series.iter().filter(|series| series.measured);
-    measured.map(|series| series.response_time_us.len()).sum::<u64>() + interval.measured_dropped
-}
-
-pub(super) fn read(message: &[u8]) -> Result<Handover, String> {
-    match Handover::read(&mut Cursor::new(message)) {
-        Ok(Some(handover)) => Ok(handover),
-        Ok(None) => Err("it handed over nothing".into()),
-        Err(error) => Err(format!("what it hands over cannot be read: {error}")),
-    }
+pub(super) fn read(message: &[u8]) -> Result<Handover<Packed<'_>>, String> {
+    Handover::packed(message).map_err(|error| format!("what it hands over cannot be read: {error}"))
 }
 
 /// Threads that an agent drives: its own, or those that it took over.
@@ -68,15 +55,15 @@ impl Part {
         Part { told_us: vec![self.taken_us.unwrap_or(0); self.threads.len()], ..self }
     }
 
-    /// Takes note of an interval of one of its threads; none where that is another's, and false where it was told before.
-    pub(super) fn note(&mut self, interval: &ThreadInterval) -> Option<bool> {
-        let told_us = self.told_us.get_mut(usize::from(interval.thread).checked_sub(self.number)?)?;
-        let is_new = interval.end_us > *told_us;
-        *told_us = interval.end_us.max(*told_us);
+    /// Takes note of what one of its threads did in an interval; none where that is another's, and false where it was told before.
+    pub(super) fn note(&mut self, share: &ThreadShare, (start_us, end_us): (u64, u64)) -> Option<bool> {
+        let told_us = self.told_us.get_mut(usize::from(share.thread).checked_sub(self.number)?)?;
+        let is_new = end_us > *told_us;
+        *told_us = end_us.max(*told_us);
         // what is given up lies within what was told
-        let gives_up = interval.end_us - interval.start_us.min(interval.end_us) == 1;
+        let gives_up = end_us - start_us.min(end_us) == 1;
         if is_new || gives_up {
-            self.open = (self.open + interval.measured_offered).saturating_sub(ended(interval));
+            self.open = (self.open + share.measured_offered).saturating_sub(share.measured_ended);
         }
         Some(is_new)
     }
@@ -167,6 +154,8 @@ pub(super) struct Fleet {
     pub(super) connected: Instant,
     /// What is to be told next.
     pub(super) told: VecDeque<Handed>,
+    /// What agents did in seconds that are not whole.
+    pub(super) summing: Summing,
     /// What was due at agents that are gone, in order of time.
     pub(super) never_sent: VecDeque<ThreadInterval>,
     pub(super) stopped: bool,
@@ -197,8 +186,8 @@ pub(super) struct Fleet {
 pub(super) type LostThread = (usize, u64);
 
 impl Fleet {
-    /// What an agent handed over.
-    fn take(&mut self, member: usize, handover: Handover) -> Option<Handed> {
+    /// What an agent handed over in the message of this number.
+    fn take(&mut self, member: usize, number: u64, handover: Handover<Packed<'_>>) -> Option<Handed> {
         let agent = self.agents.get_mut(member)?;
         if !agent.is_there() {
             return None;
@@ -206,7 +195,9 @@ impl Fleet {
         agent.heard = Instant::now();
         match handover {
             Handover::Interval(mut interval, part) => {
-                match agent.parts.iter_mut().find_map(|part| part.note(&interval)) {
+                let bounds = (interval.start_us, interval.end_us);
+                let share = interval.shares.first_mut()?;
+                match agent.parts.iter_mut().find_map(|part| part.note(share, bounds)) {
                     Some(true) => {}
                     // another coordinator had it
                     Some(false) => return None,
@@ -215,8 +206,13 @@ impl Fleet {
                         return None;
                     }
                 }
-                interval.ledger = part;
-                Some(Handed::Interval(*interval))
+                share.ledger = part;
+                let there = self.agents.iter().filter(|agent| agent.is_there());
+                let threads = there.map(Agent::threads).sum();
+                if let Err(reason) = self.summing.add(*interval, number, threads) {
+                    self.lose(member, reason);
+                }
+                None
             }
             Handover::Event(event) if event.kind == READY => None,
             Handover::Event(event) => {
@@ -413,6 +409,12 @@ impl Fleet {
         self.store();
     }
 
+    /// What is to be handed on now.
+    fn ready(&mut self) -> Option<Handed> {
+        let told = self.again().or_else(|| self.told.pop_front());
+        told.or_else(|| self.due().or_else(|| self.summing.next_whole()).map(Handed::Interval))
+    }
+
     fn is_over(&self) -> bool {
         self.agents.iter().all(|agent| !agent.is_there())
     }
@@ -443,7 +445,11 @@ impl Fleet {
             let silent = agent.heard.max(self.connected).elapsed();
             if agent.is_there() && silent > GONE_AFTER {
                 self.lose(member, format!("nothing came from it for {} s", GONE_AFTER.as_secs()));
-            } else if agent.is_there() && silent > ABSENT_AFTER && self.coordinator.is_absent(member).1 {
+            } else if agent.is_there()
+                && silent > ABSENT_AFTER
+                && self.connected < agent.heard
+                && self.coordinator.is_absent(member).1
+            {
                 let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
                 self.lose(member, reason);
             }
@@ -486,35 +492,39 @@ impl Driver for Fleet {
     }
 
     fn next(&mut self, within: Duration) -> Handed {
-        if let Some(told) = self.again().or_else(|| self.told.pop_front()) {
-            return told;
-        }
-        if let Some(interval) = self.due() {
-            return Handed::Interval(interval);
-        }
-        if self.is_over() {
-            if self.never_sent.is_empty() || self.stopped {
-                return Handed::Over;
+        let until = Instant::now() + within;
+        let mut minded = false;
+        loop {
+            if let Some(told) = self.ready() {
+                return told;
             }
-            std::thread::sleep(within);
-            return Handed::Nothing;
-        }
-        self.mind();
-        let told = self.coordinator.next(within);
-        self.idle = told.is_err();
-        match told {
-            Ok((member, Ok(message))) => match read(&message) {
-                Ok(handover) => self.take(member, handover).unwrap_or(Handed::Nothing),
-                Err(reason) => {
-                    self.lose(member, reason);
-                    Handed::Nothing
+            let left = until.saturating_duration_since(Instant::now());
+            if self.is_over() {
+                let rest = self.summing.take_first().map(Handed::Interval);
+                if rest.is_some() || self.never_sent.is_empty() || self.stopped {
+                    return rest.unwrap_or(Handed::Over);
                 }
-            },
-            Ok((member, Err(reason))) => {
-                self.lose(member, reason);
-                Handed::Nothing
+                std::thread::sleep(left);
+                return Handed::Nothing;
             }
-            Err(_) => Handed::Nothing,
+            // not for each message: there may be a thousand agents
+            if !std::mem::replace(&mut minded, true) {
+                self.mind();
+            }
+            // what was handed on before is recorded by now
+            self.coordinator.done(self.summing.first_message());
+            let told = self.coordinator.next(left);
+            self.idle = told.is_err();
+            let Ok((member, message)) = told else { return Handed::Nothing };
+            let number = self.coordinator.told();
+            let handover = message.as_deref().map_err(String::clone).and_then(read);
+            match handover {
+                Ok(handover) => {
+                    let told = self.take(member, number, handover);
+                    self.told.extend(told);
+                }
+                Err(reason) => self.lose(member, reason),
+            }
         }
     }
 

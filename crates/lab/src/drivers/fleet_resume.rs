@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::Offset;
 use tidemark_fleet::{Coordinator, FleetError, Left, PrivateFolder};
-use tidemark_record::{Before, read_fleet, write_fleet};
+use tidemark_record::{Before, Summing, read_fleet, write_fleet};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside;
 use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
@@ -147,9 +147,11 @@ impl Fleet {
         (seed, epoch): (u64, Instant),
     ) -> Result<Fleet, FleetError> {
         let (drive, last) = coordinator.who_drives()?;
+        // this machine's clock may be another
+        let offsets = coordinator.offsets_known();
         coordinator.own();
         let now = Instant::now();
-        let agent = |(of, drives): (StoredAgent, bool)| Agent {
+        let agent = |((of, drives), offset): ((StoredAgent, bool), Option<Offset>)| Agent {
             name: of.name,
             parts: of.parts.into_iter().map(Part::untold).collect(),
             heard: now,
@@ -158,7 +160,7 @@ impl Fleet {
             replaced: of.replaced,
             until_us: of.until_us,
             drives,
-            offset: Offset { offset_us: of.offset.0, bound_us: of.offset.1 },
+            offset: offset.unwrap_or(Offset { offset_us: of.offset.0, bound_us: of.offset.1 }),
         };
         let all =
             stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
@@ -167,7 +169,7 @@ impl Fleet {
             coordinator.watch();
         }
         let mut fleet = Fleet {
-            agents: stored.agents.into_iter().zip(drive).map(agent).collect(),
+            agents: stored.agents.into_iter().zip(drive).zip(offsets).map(agent).collect(),
             phases: stored.phases,
             share: Share { first: 0, all, begin: stored.begin, taken: None },
             coordinator,
@@ -176,6 +178,7 @@ impl Fleet {
             epoch,
             connected: now,
             told: VecDeque::new(),
+            summing: Summing::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss,
@@ -240,8 +243,11 @@ impl Fleet {
     pub(super) fn again(&mut self) -> Option<Handed> {
         let before = self.before.as_mut()?;
         if let Some(interval) = before.next_interval() {
-            let mut parts = self.agents.iter_mut().flat_map(|agent| &mut agent.parts);
-            parts.find_map(|part| part.note(&interval));
+            let bounds = (interval.start_us, interval.end_us);
+            for share in &*interval.shares() {
+                let mut parts = self.agents.iter_mut().flat_map(|agent| &mut agent.parts);
+                parts.find_map(|part| part.note(share, bounds));
+            }
             return Some(Handed::Interval(interval));
         }
         if let Some(before) = self.before.take() {

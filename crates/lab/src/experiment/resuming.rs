@@ -41,7 +41,7 @@ pub fn resume(
         ));
     }
     if let Some(url) = fleet.url() {
-        plan.secrets.add_password_of(url);
+        plan.secrets.add_logins_of(url);
     }
     let experiment = Experiment {
         plan: Arc::new(plan),

@@ -4,9 +4,10 @@ mod trend;
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{LabelTotals, Totals, Window};
-use crate::Histogram;
-use crate::interval::Outcome;
+use crate::interval::{Outcome, Series, ThreadInterval};
 use crate::summary::ratio;
 use trend::{Change, Steadiness};
 
@@ -77,27 +78,40 @@ struct Growth {
 }
 
 /// What is known of a label from before the window.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
     /// When a request of it was first seen, microseconds since the run began: later steps of a session are asked later.
-    seen_us: Option<u64>,
-    /// How long the fastest tenth of an interval's good answers took, microseconds: a backlog that grows is small then.
+    pub(super) seen_us: Option<u64>,
+    /// How long the fastest tenth of a thread's good answers in an interval took, microseconds: a backlog that grows is small then.
     fastest_us: Option<u64>,
 }
 
 impl First {
     /// A request was under way then.
-    pub fn seen(&mut self, at_us: u64) {
-        self.seen_us = Some(self.seen_us.map_or(at_us, |us| us.min(at_us)));
+    pub(super) fn seen(at_us: u64) -> First {
+        First { seen_us: Some(at_us), fastest_us: None }
     }
 
-    /// Good answers of an interval before the window.
-    pub fn answered(&mut self, service_time_us: &Histogram) {
-        if service_time_us.is_empty() {
-            return;
-        }
-        let took_us = service_time_us.value_at_quantile(UNQUEUED_SHARE);
-        self.fastest_us = Some(self.fastest_us.map_or(took_us, |us| us.min(took_us)));
+    /// Of each label of which a thread tells in an interval.
+    pub(crate) fn of_labels(interval: &ThreadInterval) -> Vec<(u16, First)> {
+        let first = |series: &Series| {
+            let took_us = series.response_time_us.min();
+            let is_before = !interval.in_window && !series.outcome.is_error();
+            let fastest_us = is_before.then_some(&series.service_time_us).filter(|times| !times.is_empty());
+            First {
+                // histograms tell times a little too short
+                seen_us: Some(interval.end_us.saturating_sub(took_us + took_us / 100)),
+                fastest_us: fastest_us.map(|times| times.value_at_quantile(UNQUEUED_SHARE)),
+            }
+        };
+        interval.series.iter().map(|series| (series.label, first(series))).collect()
+    }
+
+    /// Adds what else is known.
+    pub(crate) fn add(&mut self, other: First) {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        self.seen_us = least(self.seen_us, other.seen_us);
+        self.fastest_us = least(self.fastest_us, other.fastest_us);
     }
 }
 

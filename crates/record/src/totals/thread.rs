@@ -1,11 +1,54 @@
 //! What a driver thread came to.
 
-use crate::interval::{CoreWaits, ThreadInterval};
+use serde::{Deserialize, Serialize};
+
+use crate::Counter;
+use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+use crate::ledger::Part;
 use crate::summary::{AgentFigures, LATE_US, ratio};
-use crate::{Counter, Histogram};
+
+/// What is told of one thread in an interval, and not in the sum of several.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ThreadShare {
+    /// Which driver thread.
+    pub thread: u16,
+    /// What it came to in the interval.
+    pub totals: ThreadTotals,
+    /// Requests due within the measured window that it was the first to tell of, and those of which it told what became.
+    pub measured_offered: u64,
+    #[allow(missing_docs)]
+    pub measured_ended: u64,
+    /// Whether a good answer came to it.
+    pub had_good: bool,
+    /// As in [`ThreadInterval`].
+    pub quiet: Vec<(u64, u64)>,
+    /// As in [`ThreadInterval`].
+    pub last_good_us: u64,
+    /// What it entered in the ledger, where that does not go with the interval.
+    #[serde(skip)]
+    pub ledger: Part,
+}
+
+impl ThreadShare {
+    /// The thread's, of its own interval; without the ledger, which stays there.
+    pub(crate) fn of(interval: &ThreadInterval) -> ThreadShare {
+        let measured = interval.series.iter().filter(|series| series.measured);
+        let ended = measured.map(|series| series.response_time_us.len()).sum::<u64>();
+        ThreadShare {
+            thread: interval.thread,
+            totals: ThreadTotals::of(interval),
+            measured_offered: interval.measured_offered,
+            measured_ended: ended + interval.measured_dropped,
+            had_good: interval.series.iter().any(|series| series.outcome == Outcome::Ok),
+            quiet: interval.quiet.clone(),
+            last_good_us: interval.last_good_us,
+            ledger: Part::default(),
+        }
+    }
+}
 
 /// What a driver thread came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTotals {
     /// How long all its intervals were, microseconds.
     pub length_us: u64,
@@ -86,29 +129,49 @@ impl AgentFigures {
 }
 
 impl ThreadTotals {
-    /// Adds how late requests left.
-    pub(super) fn add_lag(&mut self, lag_us: &Histogram) {
-        for (value_us, count) in lag_us.recorded() {
-            self.sent += u64::from(count);
-            self.late += if value_us >= LATE_US { count.into() } else { 0 };
-            self.lag_max_us = self.lag_max_us.max(value_us);
+    fn of(interval: &ThreadInterval) -> ThreadTotals {
+        let length_us = interval.end_us - interval.start_us;
+        let mut of = ThreadTotals {
+            length_us,
+            cpu_us: interval.cpu_us,
+            core_waits: interval.core_waits.unwrap_or_default(),
+            untold_us: if interval.core_waits.is_none() { length_us } else { 0 },
+            absent_us: interval.absent_us,
+            computing_us: interval.counters[Counter::ComputingUs],
+            ended: interval.series.iter().map(|series| series.response_time_us.len()).sum(),
+            ..ThreadTotals::default()
+        };
+        for (value_us, count) in interval.lag_us.recorded() {
+            of.sent += u64::from(count);
+            of.late += if value_us >= LATE_US { count.into() } else { 0 };
+            of.lag_max_us = of.lag_max_us.max(value_us);
         }
+        of
     }
 
-    pub(super) fn add(&mut self, interval: &ThreadInterval) {
-        let length_us = interval.end_us - interval.start_us;
-        self.length_us += length_us;
-        self.cpu_us += interval.cpu_us;
-        self.absent_us += interval.absent_us;
-        self.ended += interval.series.iter().map(|series| series.response_time_us.len()).sum::<u64>();
-        self.computing_us += interval.counters[Counter::ComputingUs];
-        match interval.core_waits {
-            Some(CoreWaits { waited_us, sleeps }) => {
-                self.core_waits.waited_us += waited_us;
-                self.core_waits.sleeps += sleeps;
-            }
-            None => self.untold_us += length_us,
-        }
+    /// Of an interval outside the window: how late requests left that were due within it.
+    pub(super) fn lag_alone(&self) -> ThreadTotals {
+        let ThreadTotals { sent, late, lag_max_us, .. } = *self;
+        ThreadTotals { sent, late, lag_max_us, ..ThreadTotals::default() }
+    }
+
+    pub(super) fn add(&mut self, more: &ThreadTotals) {
+        self.length_us += more.length_us;
+        self.cpu_us += more.cpu_us;
+        self.core_waits.waited_us += more.core_waits.waited_us;
+        self.core_waits.sleeps += more.core_waits.sleeps;
+        self.untold_us += more.untold_us;
+        self.absent_us += more.absent_us;
+        self.computing_us += more.computing_us;
+        self.ended += more.ended;
+        self.sent += more.sent;
+        self.late += more.late;
+        self.lag_max_us = self.lag_max_us.max(more.lag_max_us);
+    }
+
+    /// How long it waited for a core, microseconds; none where it does not tell.
+    pub fn waited_us(&self) -> Option<u64> {
+        (self.untold_us == 0).then_some(self.core_waits.waited_us)
     }
 
     /// Share of its time that it did nothing but compute for sessions.

@@ -7,6 +7,19 @@ use crate::pieces::{Piece, split};
 const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
 const SETTING_FLAGS: [&str; 1] = ["--set"];
 
+/// Flags whose next argument is URLs of NATS servers, or machines that ssh reaches.
+const NATS_FLAGS: [&str; 2] = ["--fleet", "--nats"];
+
+/// URLs of NATS servers in a command.
+pub(super) fn nats_urls(command: &[String]) -> impl Iterator<Item = &str> {
+    let before = std::iter::once("").chain(command.iter().map(String::as_str));
+    let urls = before.zip(command).filter_map(|(before, argument)| match argument.split_once('=') {
+        Some((flag, urls)) if NATS_FLAGS.contains(&flag) => Some(urls),
+        _ => NATS_FLAGS.contains(&before).then_some(argument.as_str()),
+    });
+    urls.filter(|urls| !urls.starts_with("ssh://"))
+}
+
 /// An argument of a command, which may say by its name or by the argument before that it is a secret.
 pub(super) fn masked_argument(before: Option<&str>, argument: &str) -> String {
     let as_header = |text: &str| {
