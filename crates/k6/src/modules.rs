@@ -36,6 +36,7 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
     ("tidemark:answer", include_str!("js/lib/answer.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
+    ("tidemark:response", include_str!("js/response.js")),
     ("tidemark:http", include_str!("js/http-core.js")),
     ("tidemark:more", include_str!("js/http-more.js")),
     ("tidemark:rehearsal", include_str!("js/rehearsal.js")),
