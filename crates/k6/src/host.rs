@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
 use rquickjs::{
-    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module, Object,
-    Result, Runtime, Value,
+    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
+    Runtime, Value,
 };
 
 use tidemark_scenario::units::Time;
 
 use crate::events::{settle, settle_all};
+use crate::intrinsics;
 use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
@@ -60,6 +61,8 @@ pub(crate) struct Host {
     pub group: RefCell<String>,
     /// The line of a head that names who asks; empty where there is none.
     pub agent: RefCell<String>,
+    /// Whether it has all that JavaScript has by itself.
+    pub is_complete: Cell<bool>,
     /// Whether it has no cookies, no tags of its own and nothing else that each request depends on.
     pub is_usual: Cell<bool>,
     /// Promises that were rejected, and nobody looked at that.
@@ -214,7 +217,7 @@ pub(crate) fn live(
     runtime.set_interrupt_handler(Some(Box::new(move || {
         is_ending.is_begun() || since.get().elapsed() > longest
     })));
-    let context = Context::full(&runtime).map_err(failed)?;
+    let context = intrinsics::context(&runtime).map_err(failed)?;
     let host = Rc::new(Host {
         script: Arc::clone(script),
         metrics: Arc::clone(metrics),
@@ -228,6 +231,7 @@ pub(crate) fn live(
         leaves: Cell::new(true),
         group: RefCell::default(),
         agent: RefCell::default(),
+        is_complete: Cell::new(false),
         is_usual: Cell::new(!script.is_rehearsal),
         rejected,
         ending,
@@ -562,6 +566,9 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
     let told = path.strip_prefix("file://").unwrap_or(&path);
     let file = base.parent().unwrap_or(Path::new(".")).join(told);
     let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
+    if is_binary {
+        intrinsics::complete(&ctx)?;
+    }
     match is_binary {
         true => Ok(ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_value()),
         false => rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))

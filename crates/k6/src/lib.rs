@@ -22,6 +22,7 @@ mod groups;
 mod host;
 #[cfg(feature = "html")]
 mod html;
+mod intrinsics;
 mod label;
 mod memory;
 mod metrics;
