@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
 use rquickjs::{
-    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, JsLifetime, Module, Object,
-    Result, Runtime, Value,
+    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
+    Runtime, Value,
 };
 
 use tidemark_scenario::units::Time;
 
 use crate::events::{settle, settle_all};
+use crate::intrinsics;
 use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
@@ -56,6 +57,14 @@ pub(crate) struct Host {
     pub replies: Rc<Cell<usize>>,
     /// Whether what an iteration begins with has something to do: it left timers, cookies, sockets or a group.
     leaves: Cell<bool>,
+    /// The group that it is in, as k6 writes it: `::main::login`.
+    pub group: RefCell<String>,
+    /// The line of a head that names who asks; empty where there is none.
+    pub agent: RefCell<String>,
+    /// Whether it has all that JavaScript has by itself.
+    pub is_complete: Cell<bool>,
+    /// Whether it has no cookies, no tags of its own and nothing else that each request depends on.
+    pub is_usual: Cell<bool>,
     /// Promises that were rejected, and nobody looked at that.
     rejected: Rejected,
     pub ending: Rc<Ending>,
@@ -208,7 +217,7 @@ pub(crate) fn live(
     runtime.set_interrupt_handler(Some(Box::new(move || {
         is_ending.is_begun() || since.get().elapsed() > longest
     })));
-    let context = Context::full(&runtime).map_err(failed)?;
+    let context = intrinsics::context(&runtime).map_err(failed)?;
     let host = Rc::new(Host {
         script: Arc::clone(script),
         metrics: Arc::clone(metrics),
@@ -220,6 +229,10 @@ pub(crate) fn live(
         inbox: Rc::clone(inbox),
         replies: Rc::default(),
         leaves: Cell::new(true),
+        group: RefCell::default(),
+        agent: RefCell::default(),
+        is_complete: Cell::new(false),
+        is_usual: Cell::new(!script.is_rehearsal),
         rejected,
         ending,
         turn,
@@ -255,7 +268,7 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
     let natives: Object<'js> = ctx.globals().get("__k6").catch(ctx).map_err(|error| words(host, &error))?;
     let begin = natives.get("begin");
     let begin = begin.catch(ctx).map_err(|error| words(host, &error))?;
-    let mut live = Live { namespace, natives, begin, functions: Vec::new(), data: None };
+    let mut live = Live { namespace, begin, functions: Vec::new(), data: None };
     loop {
         let input = host.way.suspend(output);
         host.turn.set(Instant::now());
@@ -291,7 +304,6 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
 /// What iterations need of their runtime.
 struct Live<'js> {
     namespace: Object<'js>,
-    natives: Object<'js>,
     /// What an iteration begins with.
     begin: Function<'js>,
     /// The script's functions that have been called, by their names.
@@ -332,11 +344,14 @@ impl<'js> Live<'js> {
         if host.leaves.take() {
             self.begin.call::<_, ()>(()).catch(ctx).map_err(failed)?;
         }
+        let mut group = host.group.borrow_mut();
+        group.clear();
         if host.number == MAIN {
             // as k6 tags what they measure
-            let vu: Object<'_> = self.natives.get("vu").catch(ctx).map_err(failed)?;
-            vu.set("group", format!("::{}", call.function)).catch(ctx).map_err(failed)?;
+            group.push_str("::");
+            group.push_str(&call.function);
         }
+        drop(group);
         let argument = match &call.argument {
             Some(json) => ctx.json_parse(json.as_bytes()).catch(ctx).map_err(failed)?,
             None if call.takes_data => match &mut self.data {
@@ -400,6 +415,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
         return Err(thrown(ctx, "the script has a user already"));
     }
     let natives = Object::new(ctx.clone())?;
+    crate::ask::install(&natives)?;
     crate::requests::install(&natives)?;
     crate::reply::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
@@ -407,7 +423,9 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("now", Func::from(now))?;
     natives.set("metric", Func::from(metric))?;
     natives.set("add", Func::from(add))?;
-    natives.set("check", Func::from(check))?;
+    crate::groups::install(&natives)?;
+    natives.set("agentIs", Func::from(agent_is))?;
+    natives.set("unusual", Func::from(unusual))?;
     natives.set("open", Func::from(open))?;
     natives.set("grpcLoad", Func::from(grpc_load))?;
     natives.set("shared", Func::from(shared))?;
@@ -514,22 +532,26 @@ fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usi
     host.script.definitions.number(&Definition { name, kind, is_time }).map_err(|why| thrown(&ctx, &why))
 }
 
-fn add(ctx: Ctx<'_>, metric: usize, value: f64, group: String, tags: String) -> Result<()> {
+fn add(ctx: Ctx<'_>, metric: usize, value: f64, tags: String) -> Result<()> {
     let host = host(&ctx)?;
     if host.is_init.get() {
         return Err(thrown(&ctx, "a metric takes values in functions, not in the init context"));
     }
     if let Some(kind) = host.script.definitions.kind(metric) {
-        host.add(&[(metric, kind, value)], &group, &tags, &[]);
+        host.add(&[(metric, kind, value)], &host.group.borrow(), &tags, &[]);
     }
     Ok(())
 }
 
-fn check(ctx: Ctx<'_>, name: String, is_good: bool, group: String, tags: String) -> Result<()> {
-    let host = host(&ctx)?;
-    host.metrics.check(&group, &name, is_good);
-    let value = f64::from(u8::from(is_good));
-    host.add(&[(metrics::CHECKS, Kind::Rate, value)], &group, &tags, &[("check", &name)]);
+/// Notes how it names who asks.
+fn agent_is(ctx: Ctx<'_>, line: String) -> Result<()> {
+    host(&ctx)?.agent.replace(line);
+    Ok(())
+}
+
+/// From now on its requests are looked at more closely.
+fn unusual(ctx: Ctx<'_>) -> Result<()> {
+    host(&ctx)?.is_usual.set(false);
     Ok(())
 }
 
@@ -544,6 +566,9 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
     let told = path.strip_prefix("file://").unwrap_or(&path);
     let file = base.parent().unwrap_or(Path::new(".")).join(told);
     let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
+    if is_binary {
+        intrinsics::complete(&ctx)?;
+    }
     match is_binary {
         true => Ok(ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_value()),
         false => rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))
@@ -670,7 +695,7 @@ fn leaves_something(ctx: Ctx<'_>) -> Result<()> {
 }
 
 /// What one of our own modules exports, which is loaded now.
-fn load<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
+pub(crate) fn load<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
     let host = host(&ctx)?;
     // by an import, so that there is one of it
     let source = || Ok(format!("import * as all from \"{name}\"; globalThis.__k6.loaded = all;"));

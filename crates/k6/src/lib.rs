@@ -12,14 +12,17 @@
 //!   globals are frozen, so that nothing of a session is left for the next one.
 //! - A script opens files only before its first iteration, and has no network but the load engine.
 
+mod ask;
 mod bytes;
 mod commonjs;
 mod compiled;
 mod console;
 mod events;
+mod groups;
 mod host;
 #[cfg(feature = "html")]
 mod html;
+mod intrinsics;
 mod label;
 mod memory;
 mod metrics;

@@ -16,8 +16,8 @@ const SLAB: usize = 2 << 20;
 /// Bytes before what is given: the class of a piece, or the bytes of a block that is none.
 const HEADER: usize = 16;
 /// Sizes of pieces, bytes, with their headers. QuickJS asks for blocks of up to 4 KiB, in which it keeps small objects.
-const CLASSES: [usize; 16] =
-    [544, 672, 832, 1024, 1280, 1600, 2048, 2560, 3200, 4112, 5120, 6400, 8208, 12_304, 16_400, 32_784];
+const CLASSES: [usize; 17] =
+    [544, 672, 832, 1024, 1280, 1600, 2048, 2560, 3200, 4112, 5120, 6400, 8208, 8560, 12_304, 16_400, 32_784];
 
 /// The slabs of a thread.
 #[derive(Default)]

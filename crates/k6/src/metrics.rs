@@ -84,6 +84,7 @@ pub(crate) const CHECKS: usize = 6;
 pub(crate) const DROPPED_ITERATIONS: usize = 7;
 pub(crate) const DATA_RECEIVED: usize = 8;
 pub(crate) const DATA_SENT: usize = 9;
+pub(crate) const GROUP_DURATION: usize = 10;
 pub(crate) const HTTP_REQ_BLOCKED: usize = 11;
 pub(crate) const HTTP_REQ_CONNECTING: usize = 12;
 pub(crate) const HTTP_REQ_TLS_HANDSHAKING: usize = 13;

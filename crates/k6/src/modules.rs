@@ -8,6 +8,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
+use crate::intrinsics::complete;
 use crate::script::{Script, normal};
 use crate::{bytes, sockets, urls};
 
@@ -36,6 +37,7 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:values", include_str!("js/lib/values.js")),
     ("tidemark:answer", include_str!("js/lib/answer.js")),
     ("tidemark:cookies", include_str!("js/cookies.js")),
+    ("tidemark:response", include_str!("js/response.js")),
     ("tidemark:http", include_str!("js/http-core.js")),
     ("tidemark:more", include_str!("js/http-more.js")),
     ("tidemark:rehearsal", include_str!("js/rehearsal.js")),
@@ -113,12 +115,14 @@ fn library(url: &str) -> Option<&'static str> {
 /// Adds the natives that a module needs beside those that all have: a user begins sooner without them.
 fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     let natives = || ctx.globals().get::<_, Object<'_>>("__k6");
+    // they return bytes
+    let with_bytes = || complete(ctx).and_then(|()| bytes::install(&natives()?));
     match name {
         SOCKETS => sockets::install(&natives()?),
         "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/net/grpc"
-        | "k6/webcrypto" => bytes::install(&natives()?),
+        | "k6/webcrypto" => with_bytes(),
         _ if built_in(name).is_some() => Ok(()),
-        _ => bytes::install(&natives()?).and_then(|()| urls::install(&natives()?)),
+        _ => with_bytes().and_then(|()| urls::install(&natives()?)),
     }
 }
 

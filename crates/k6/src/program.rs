@@ -21,7 +21,9 @@ use crate::urls;
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
 /// How often a user whose iterations are all done looks whether others are at work.
-const REST: Duration = Duration::from_millis(200);
+const REST: Duration = Duration::from_millis(100);
+/// How long the others of its thread rest, whose iterations are all done: the end of the load ends it.
+const LONG_REST: Duration = Duration::from_secs(3_600);
 /// k6's number of a URL that is none, and of other errors.
 const INVALID_URL: u32 = 1000;
 /// k6's number of a host that `blockHostnames` names.
@@ -89,6 +91,10 @@ pub(crate) struct Users {
     known: HashMap<String, Vec<Arc<Way>>>,
     /// Whether the session that just began is over at once.
     is_over: Cell<bool>,
+    /// The session of those that rest which looks whether all iterations are done.
+    looks: Option<u32>,
+    /// Users in an iteration.
+    at_work: u32,
     /// Whether it runs `setup` or `teardown`.
     is_main: bool,
 }
@@ -214,6 +220,8 @@ impl Users {
             branches: HashMap::new(),
             known: HashMap::new(),
             is_over: Cell::new(false),
+            looks: None,
+            at_work: 0,
             is_main,
         }
     }
@@ -221,11 +229,15 @@ impl Users {
     /// Resumes a user, and notes what it does next.
     fn resume(&mut self, session: u32, input: Input) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
-        if matches!(input, Input::Call(_)) && !self.is_main {
-            self.script.under_way.fetch_add(1, Ordering::Relaxed);
+        if let Input::Call(_) = &input {
+            self.at_work += 1;
+            if !self.is_main {
+                self.script.under_way.fetch_add(1, Ordering::Relaxed);
+            }
         }
         let output = user.vu.resume(input);
         if let Output::Returned(_) | Output::Threw(_) = &output {
+            self.at_work = self.at_work.saturating_sub(1);
             let took_ms = user.begun.elapsed().as_secs_f64() * 1_000.0;
             if self.is_main {
                 match &output {
@@ -277,7 +289,10 @@ impl Users {
     }
 
     /// A user has nothing to do any more: it waits for the others, and the load is over once none has.
-    fn rests(&self) -> Next {
+    fn rests(&mut self, session: u32) -> Next {
+        if *self.looks.get_or_insert(session) != session {
+            return Next::Rest(LONG_REST);
+        }
         let elapsed = self.script.elapsed();
         let is_over = |(at, ready): (usize, &Ready)| match ready.iterations {
             Some(most) => {
@@ -536,7 +551,7 @@ impl Program for Users {
                 return Next::Failed(why);
             }
             let Some(Some(user)) = self.users.get_mut(session as usize) else {
-                return if self.is_over.get() { Next::End } else { self.rests() };
+                return if self.is_over.get() { Next::End } else { self.rests(session) };
             };
             let sends = matches!(user.next, Turn::Does(Output::Send(_) | Output::Begin(..)));
             if sends
@@ -549,7 +564,7 @@ impl Program for Users {
             match std::mem::replace(&mut user.next, Turn::Wakes) {
                 Turn::Rests => {
                     user.next = Turn::Rests;
-                    return self.rests();
+                    return self.rests(session);
                 }
                 Turn::Ends => return Next::End,
                 Turn::Wakes => self.resume(session, Input::Woken),
@@ -668,7 +683,7 @@ impl Program for Users {
     }
 
     fn finishes(&self) -> bool {
-        true
+        self.at_work > 0
     }
 
     fn heard(&mut self, branch: u32, heard: Heard<'_>) -> bool {

@@ -18,9 +18,18 @@ const SHARE: usize = 4;
 /// What a larger body is kept as.
 const BYTES: &str = "bytes";
 
+/// What was asked.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub method: String,
+    /// The lines of its head.
+    pub head: String,
+}
+
 /// An answer.
 pub(crate) struct Reply {
     answer: Answer,
+    asked: Asked,
     /// Bytes of all replies of its user, and how many of them are of this one.
     held: Rc<Cell<usize>>,
     bytes: usize,
@@ -55,7 +64,10 @@ type Held<'js> = Class<'js, Reply>;
 
 /// Adds the natives that look at a reply.
 pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
-    natives.set("replyStatus", Func::from(status))?;
+    // what all of them inherit
+    natives.set("replies", Class::<Reply>::prototype(natives.ctx())?)?;
+    natives.set("replyStatus", Func::from(|reply: Held<'_>| status(&reply)))?;
+    natives.set("replyAsked", Func::from(asked))?;
     natives.set("replyFailure", Func::from(failure))?;
     natives.set("replyHead", Func::from(head))?;
     natives.set("replyCookies", Func::from(cookies))?;
@@ -66,14 +78,15 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 }
 
 /// The reply that a script is handed.
-pub(crate) fn of<'js>(ctx: &Ctx<'js>, host: &Host, mut answer: Answer) -> Result<Held<'js>> {
+pub(crate) fn of<'js>(ctx: &Ctx<'js>, host: &Host, mut answer: Answer, asked: Asked) -> Result<Held<'js>> {
     let held = Rc::clone(&host.replies);
-    let bytes = answer.head.len() + answer.body.len();
+    let outside = answer.head.len() + asked.head.len();
+    let bytes = outside + answer.body.len();
     let is_large = bytes > BODY_MAX || held.get() + bytes > host.script.bounds.memory / SHARE;
     let body = is_large.then(|| std::mem::take(&mut answer.body));
-    let bytes = if is_large { answer.head.len() } else { bytes };
+    let bytes = if is_large { outside } else { bytes };
     held.set(held.get() + bytes);
-    let reply = Class::instance(ctx.clone(), Reply { answer, held, bytes })?;
+    let reply = Class::instance(ctx.clone(), Reply { answer, asked, held, bytes })?;
     if let Some(body) = body {
         // a copy, which counts in the user's memory
         reply.set(BYTES, ArrayBuffer::new_copy(ctx.clone(), body)?)?;
@@ -86,10 +99,16 @@ fn is_redirect(status: u16) -> bool {
 }
 
 /// The status of an answer that is good, sets no cookie and leads nowhere else; of any other -1 less it.
-fn status(reply: Held<'_>) -> i32 {
+pub(crate) fn status(reply: &Held<'_>) -> i32 {
     let Answer { status, sets_cookies, .. } = reply.borrow().answer;
     let is_plain = (200..400).contains(&status) && !sets_cookies && !is_redirect(status);
     if is_plain { i32::from(status) } else { -1 - i32::from(status) }
+}
+
+/// The method, and the lines of the head, of what was asked.
+fn asked(reply: Held<'_>) -> List<(String, String)> {
+    let Asked { method, head } = &reply.borrow().asked;
+    List((method.clone(), head.clone()))
 }
 
 /// k6's number of what is wrong with it, and words.
@@ -145,7 +164,7 @@ fn text<'js>(ctx: Ctx<'js>, reply: Held<'js>) -> Result<Text<'js>> {
 }
 
 /// A reply to what could not be sent.
-fn failed(ctx: Ctx<'_>, error_code: u32, error: String) -> Result<Held<'_>> {
+fn failed(ctx: Ctx<'_>, error_code: u32, error: String, method: String, head: String) -> Result<Held<'_>> {
     let answer = Answer { error_code, error, ..Answer::default() };
-    of(&ctx, &*host(&ctx)?, answer)
+    of(&ctx, &*host(&ctx)?, answer, Asked { method, head })
 }

@@ -10,16 +10,17 @@ use rquickjs::{Array, Class, Coerced, Ctx, Object, Result, Value};
 use tidemark_drive::MOST_BRANCHES;
 use tidemark_record::GrpcCode;
 
+use crate::ask::time;
 use crate::bytes;
-use crate::host::{Host, SLEEP_MAX, host};
+use crate::host::{Host, host};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
-use crate::reply::{self, Reply};
+use crate::reply::{self, Asked, Reply};
 use crate::vu::{Answer, Input, Output, Request};
 
 /// What is measured of a request once its answer is there.
 #[derive(Debug)]
-struct Made {
+pub(crate) struct Made {
     method: String,
     url: String,
     name: Option<String>,
@@ -28,7 +29,30 @@ struct Made {
     is_judged: bool,
     group: String,
     tags: String,
+    /// The lines of its head that the script knows.
+    head: String,
     sent_bytes: usize,
+}
+
+impl Made {
+    /// Of a request with these lines of a head, which become its headers.
+    pub fn of(host: &Host, request: &mut Request, head: String, (group, tags): (String, String)) -> Made {
+        request.headers = headers(&head);
+        if let Some(url) = below(host, &request.url) {
+            request.url = url;
+        }
+        Made {
+            method: request.method.clone(),
+            url: request.url.clone(),
+            name: request.name.clone(),
+            expected: request.expected.clone(),
+            is_judged: true,
+            group,
+            tags,
+            sent_bytes: head.len() + request.body.as_ref().map_or(0, Vec::len),
+            head,
+        }
+    }
 }
 
 /// Requests of a user that are under way beside what else it does, by their numbers.
@@ -96,7 +120,7 @@ fn made(
     host: &Host,
     (method, url): (String, String),
     body: &Value<'_>,
-    (head, group): (&str, String),
+    (head, group): (String, String),
     extra: Option<Array<'_>>,
 ) -> Result<(Request, Made)> {
     let mut request = Request { method, url, ..Request::default() };
@@ -104,8 +128,7 @@ fn made(
     let mut is_judged = true;
     if let Some(extra) = extra {
         let timeout_ms: f64 = extra.get(0)?;
-        request.timeout = (timeout_ms >= 0.0 && timeout_ms.is_finite())
-            .then(|| Duration::from_secs_f64((timeout_ms / 1e3).min(SLEEP_MAX.as_secs_f64())));
+        request.timeout = time(timeout_ms);
         request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
         request.discards_body = extra.get(2)?;
         let ranges: Value<'_> = extra.get(3)?;
@@ -121,21 +144,7 @@ fn made(
         tags = extra.get(4)?;
     }
     request.body = bytes::optional(body)?;
-    let sent_bytes = head.len() + request.body.as_ref().map_or(0, Vec::len);
-    request.headers = headers(head);
-    if let Some(url) = below(host, &request.url) {
-        request.url = url;
-    }
-    let made = Made {
-        method: request.method.clone(),
-        url: request.url.clone(),
-        name: request.name.clone(),
-        expected: request.expected.clone(),
-        is_judged,
-        group,
-        tags,
-        sent_bytes,
-    };
+    let made = Made { is_judged, ..Made::of(host, &mut request, head, (group, tags)) };
     Ok((request, made))
 }
 
@@ -151,12 +160,22 @@ fn send<'js>(
 ) -> Result<Class<'js, Reply>> {
     let host = host(&ctx)?;
     host.is_in_run(&ctx, "a request")?;
-    let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
-    let answer = match host.wait(&ctx, Output::Send(Box::new(request)))? {
+    let (request, made) = made(&host, (method, url), &body, (head, group), extra)?;
+    exchange(&ctx, &host, request, made)
+}
+
+/// Sends a request, waits for its answer, and measures it.
+pub(crate) fn exchange<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    request: Request,
+    made: Made,
+) -> Result<Class<'js, Reply>> {
+    let answer = match host.wait(ctx, Output::Send(Box::new(request)))? {
         Input::Answer(answer) => answer,
         _ => Answer { error: "the request was not sent".into(), error_code: 1000, ..Answer::default() },
     };
-    measured(&ctx, &host, &made, answer)
+    measured(ctx, host, made, answer)
 }
 
 /// Sends a request beside what else the user does; the number under which its answer arrives.
@@ -175,7 +194,7 @@ fn send_beside<'js>(
     if under_way >= MOST_BRANCHES {
         return Err(thrown(&ctx, &format!("too many requests in flight ({under_way}); await some first")));
     }
-    let (request, made) = made(&host, (method, url), &body, (&head, group), extra)?;
+    let (request, made) = made(&host, (method, url), &body, (head, group), extra)?;
     let id = host.beside.number();
     host.leaves_something();
     host.beside.made.borrow_mut().insert(id, made);
@@ -216,11 +235,11 @@ pub(crate) fn arrived<'js>(
     answer: Answer,
 ) -> Result<Option<Class<'js, Reply>>> {
     let made = host.beside.made.borrow_mut().remove(&id);
-    made.map(|made| measured(ctx, host, &made, answer)).transpose()
+    made.map(|made| measured(ctx, host, made, answer)).transpose()
 }
 
 /// Measures a request, and makes its answer what JavaScript takes.
-fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Result<Class<'js, Reply>> {
+fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: Made, answer: Answer) -> Result<Class<'js, Reply>> {
     if answer.is_unsendable {
         return Err(thrown(ctx, &answer.error));
     }
@@ -228,8 +247,8 @@ fn measured<'js>(ctx: &Ctx<'js>, host: &Host, made: &Made, answer: Answer) -> Re
         Some(ranges) => ranges.iter().any(|(least, most)| (*least..=*most).contains(&answer.status)),
         None => (200..400).contains(&answer.status),
     } && answer.status != 0;
-    measure(host, made, &answer, is_expected);
-    reply::of(ctx, host, answer)
+    measure(host, &made, &answer, is_expected);
+    reply::of(ctx, host, answer, Asked { method: made.method, head: made.head })
 }
 
 fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {

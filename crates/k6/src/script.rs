@@ -62,11 +62,15 @@ pub(crate) struct Script {
     pub data: OnceLock<Arc<str>>,
     /// The system's URL, without a slash at its end: for URLs that begin with a slash.
     pub base: OnceLock<String>,
-    begun: Mutex<Instant>,
+    read_at: Instant,
+    /// When the run began, nanoseconds since it was read.
+    begun_ns: AtomicU64,
     files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
     arrays: Mutex<Vec<(String, Arc<Vec<String>>)>>,
     /// Why the run is to end.
     aborted: Mutex<Option<String>>,
+    /// Whether it is: users ask before each request.
+    is_aborted: AtomicBool,
     /// Why the run has failed, though it goes on.
     failed: Mutex<Option<String>>,
     console: Console,
@@ -133,10 +137,12 @@ impl Script {
             told: OnceLock::new(),
             data: OnceLock::new(),
             base: OnceLock::new(),
-            begun: Mutex::new(Instant::now()),
+            read_at: Instant::now(),
+            begun_ns: AtomicU64::new(0),
             files: Mutex::default(),
             arrays: Mutex::default(),
             aborted: Mutex::default(),
+            is_aborted: AtomicBool::new(false),
             failed: Mutex::default(),
             console: Console::new(name),
             thrown: AtomicU64::new(0),
@@ -156,13 +162,14 @@ impl Script {
 
     /// The run begins.
     pub fn set_begun(&self) {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.begun_ns.store(self.read_at.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.next_slot_ns.store(0, Ordering::Relaxed);
     }
 
     /// Since then, or since it was read.
     pub fn elapsed(&self) -> Duration {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        let begun = Duration::from_nanos(self.begun_ns.load(Ordering::Relaxed));
+        self.read_at.elapsed().saturating_sub(begun)
     }
 
     /// How long the next request has to wait, as the options bound the rate of all.
@@ -232,15 +239,20 @@ impl Script {
     /// Ends the run.
     pub fn abort(&self, why: String) {
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.is_aborted.store(true, Ordering::Release);
     }
 
     /// Forgets why the run was to end.
     pub fn clear_abort(&self) {
         *self.aborted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.is_aborted.store(false, Ordering::Release);
     }
 
     /// Why the run is to end.
     pub fn aborted(&self) -> Option<String> {
+        if !self.is_aborted.load(Ordering::Acquire) {
+            return None;
+        }
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

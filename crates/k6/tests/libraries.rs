@@ -465,7 +465,7 @@ fn html_has_bounds() {
 #[test]
 fn typescript_needs_its_feature() {
     let told = read("script.ts", "export default function (): void {}", &[]).unwrap_err();
-    assert!(told.contains("the feature typescript"), "{told}");
+    assert!(told.contains("--features typescript"), "{told}");
 }
 
 #[cfg(feature = "typescript")]

@@ -24,6 +24,7 @@ export class CookieJar {
   #put(cookie) {
     this.isEmpty = false;
     host.leavesSomething();
+    host.unusual();
     const same = (other) => other.name === cookie.name && other.host === cookie.host && other.path === cookie.path;
     const at = this.#all.findIndex(same);
     if (at >= 0) this.#all[at] = cookie;

@@ -28,6 +28,7 @@ const tags = new Proxy({}, {
     target[name] = String(value);
     host.vu.tags[name] = target[name];
     host.vu.hasTags = true;
+    host.unusual();
     return true;
   },
   deleteProperty(target, name) {

@@ -9,7 +9,7 @@
   Object.defineProperty(globalThis, "__ITER", { get: () => host.iteration(), configurable: true });
 
   // the group that it is in, and tags of its own, by `exec.vu.tags` or `exec.vu.metrics.tags`
-  const vu = { group: "", hasTags: false, tags: {} };
+  const vu = { get group() { return host.group(); }, hasTags: false, tags: {} };
   host.vu = vu;
 
   // timers of the user's own loop
@@ -64,6 +64,8 @@
       batchPerHost: Number(told("batchPerHost", 6)) || 0,
       discardResponseBodies: Boolean(options.discardResponseBodies),
     };
+    host.agentIs(host.setting.agent);
+    if (host.setting.discardResponseBodies) host.unusual();
   };
 
   // what an iteration begins with, where the one before it left something
@@ -71,7 +73,6 @@
   host.onBegin = (call) => void begins.push(call);
   host.begin = () => {
     if (timers.size > 0) timers.clear();
-    vu.group = "";
     for (const call of begins) call();
   };
   host.tags = (own) => {

@@ -1,8 +1,7 @@
-// Requests and answers of `k6/http`: what most scripts need of it. The rest is loaded when a script first comes to it.
+// Requests of `k6/http` that are not as most are: the host makes those.
 const host = globalThis.__k6;
 const { send, replyStatus, vu } = host;
 
-const answers = () => (host.answers ??= host.load("tidemark:answer"));
 const more = () => (host.more ??= host.load("tidemark:more"));
 
 // headers that the driver writes
@@ -19,114 +18,14 @@ const hasNoCookies = (jar) => jar === null || jar.isEmpty;
 
 // ---- answers
 
-export class Response {
-  constructor(reply, status, url) {
-    this._reply = reply;
-    this.status = status;
-    this.url = url;
-  }
-
-  get request() {
-    const [method, url, body, lines] = this._asked ?? ["GET", this.url, null, host.setting.agent];
-    return more().asked(method, url, body, lines);
-  }
-
-  get status_text() {
-    return more().statusText(this.status);
-  }
-
-  get proto() {
-    return this.status === 0 ? "" : "HTTP/1.1";
-  }
-
-  get headers() {
-    if (host.isRehearsal) return host.anything;
-    return (this._headers ??= answers().headersOf(host.replyHead(this._reply)));
-  }
-
-  get cookies() {
-    if (host.isRehearsal) return host.anything;
-    return (this._cookies ??= {});
-  }
-
-  get body() {
-    if (this._body !== undefined) return this._body;
-    if (this._kind === "none" || this.status === 0) this._body = null;
-    else this._body = this._kind === "binary" ? host.replyBytes(this._reply) : host.replyText(this._reply);
-    return this._body;
-  }
-
-  get timings() {
-    if (this._timings !== undefined) return this._timings;
-    // sending is not measured apart: it is in waiting
-    const [duration, blocked, connecting, tls_handshaking, receiving] = host.replyTimes(this._reply);
-    const waiting = Math.max(0, duration - receiving);
-    return (this._timings = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
-  }
-
-  get remote_ip() {
-    return more().hostOf(this.url);
-  }
-
-  get remote_port() {
-    const port = /^[a-z]+:\/\/[^/?#]*:(\d+)/i.exec(this.url);
-    return port ? Number(port[1]) : /^https/i.test(this.url) ? 443 : 80;
-  }
-
-  json(selector) {
-    if (host.isRehearsal) return host.anything;
-    if (this._json === undefined) {
-      const text = this._kind === "binary" ? host.replyText(this._reply) : this.body;
-      if (text === null) throw new Error("the body is null so we can't transform it to JSON - this likely was because of a request error getting the response");
-      try {
-        this._json = { value: JSON.parse(text) };
-      } catch (error) {
-        throw new Error(`cannot parse json due to an error: ${error.message}`);
-      }
-    }
-    if (selector === undefined) return this._json.value;
-    const { select, steps } = answers();
-    return select(this._json.value, steps(String(selector)));
-  }
-
-  html(selector) {
-    const found = host.parseHTML(this.body ?? "", this.url);
-    return selector === undefined ? found : found.find(selector);
-  }
-
-  submitForm(given) {
-    return more().submitForm(this, given ?? {});
-  }
-
-  clickLink(given) {
-    return more().clickLink(this, given ?? {});
-  }
-
-  toJSON() {
-    const { url, status, status_text, proto, headers, cookies, body, timings, error, error_code, remote_ip, remote_port } = this;
-    return { remote_ip, remote_port, url, status, status_text, proto, headers, cookies, body, timings, error, error_code, request: this.request };
-  }
-}
-
-// what an answer has that is as most are; on the object itself stands what differs
-const USUAL = { error: "", error_code: 0, _asked: undefined, _kind: "text", _cookies: undefined, _body: undefined, _json: undefined, _timings: undefined };
-for (const name of Object.keys(USUAL)) Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true });
-// a script may set what is made only when it is looked at
-for (const name of ["request", "status_text", "proto", "headers", "cookies", "body", "timings", "remote_ip", "remote_port"]) {
-  const { get } = Object.getOwnPropertyDescriptor(Response.prototype, name);
-  const set = function (value) {
-    Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
-  };
-  Object.defineProperty(Response.prototype, name, { get, set, enumerable: true, configurable: true });
-}
-
 // `found`: the status, or -1 less it where the answer is not as most are
-export const responseOf = (reply, found, asked, kind, cookies) => {
-  const response = new Response(reply, found < 0 ? -1 - found : found, asked[1]);
-  response._asked = asked;
+export const responseOf = (response, found, url, sent, kind, cookies) => {
+  response.status = found < 0 ? -1 - found : found;
+  response.url = url;
+  if (sent !== null) response._sent = sent;
   if (kind !== "text") response._kind = kind;
   if (cookies !== undefined) response._cookies = cookies;
-  if (found < 0) [response.error_code, response.error] = host.replyFailure(reply);
+  if (found < 0) [response.error_code, response.error] = host.replyFailure(response);
   return response;
 };
 
@@ -227,26 +126,15 @@ export const prepared = (method, url, body, params) => {
 };
 
 export const request = (method, url, body, params) => {
-  const ask = prepared(method, url, body, params);
-  if (ask.user !== undefined || ask.passing.length > 0 || !hasNoCookies(ask.used)) return more().inTurn(more().exchange(ask));
-  let lines = ask.head + ask.basic;
-  if (ask.ownCookies) lines += `Cookie: ${ask.ownCookies}\n`;
-  const reply = send(ask.method, ask.url, ask.sent, lines, ask.group, ask.extra);
+  const asks = prepared(method, url, body, params);
+  if (asks.user !== undefined || asks.passing.length > 0 || !hasNoCookies(asks.used)) return more().inTurn(more().exchange(asks));
+  let lines = asks.head + asks.basic;
+  if (asks.ownCookies) lines += `Cookie: ${asks.ownCookies}\n`;
+  const reply = send(asks.method, asks.url, asks.sent, lines, asks.group, asks.extra);
   const found = replyStatus(reply);
-  if (found < 0) return more().inTurn(more().exchange(ask, reply));
-  return responseOf(reply, found, [ask.method, ask.url, ask.sent, lines], ask.kind, undefined);
+  if (found < 0) return more().inTurn(more().exchange(asks, reply));
+  return responseOf(reply, found, asks.url, asks.sent, asks.kind, undefined);
 };
 
-export const get = (url, params) => {
-  const { expected, jar } = state;
-  if (params !== undefined || typeof url !== "string" || expected !== DEFAULT_EXPECTED || vu.hasTags || !hasNoCookies(jar)) {
-    return request("GET", url, null, params);
-  }
-  const { agent, discardResponseBodies } = host.setting;
-  if (discardResponseBodies || url.includes("@")) return request("GET", url, null, params);
-  // nothing but the URL: as most requests are
-  const reply = send("GET", url, null, agent, vu.group, null);
-  const found = replyStatus(reply);
-  if (found < 0) return more().inTurn(more().exchange(prepared("GET", url, null, params), reply));
-  return new Response(reply, found, url);
-};
+// what goes on with an answer that is not as most are: cookies, a redirect, an error
+export const answered = (method, url, body, params, reply) => more().inTurn(more().exchange(prepared(method, url, body, params), reply));

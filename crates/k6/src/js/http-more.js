@@ -36,6 +36,7 @@ export function expectedStatuses(...statuses) {
 export function setResponseCallback(callback) {
   if (callback !== null && !(callback && callback.ranges)) throw new Error("unsupported callback; use http.expectedStatuses");
   state.expected = callback;
+  host.unusual();
 }
 
 // ---- cookies
@@ -218,7 +219,7 @@ export function* exchange(ask, first) {
       const set = host.replyCookies(reply);
       if (set !== "") cookies = (used ?? cookieJar()).take(url, set.split("\n"));
     }
-    const response = responseOf(reply, found, [method, url, sent, lines], kind, cookies);
+    const response = responseOf(reply, found, url, sent, kind, cookies);
     const { status } = response;
     if (status === 0) {
       if (given.throw ?? setting.throw) throw new Error(response.error);
@@ -244,8 +245,8 @@ export function* exchange(ask, first) {
     try {
       url = host.resolve(url, location);
     } catch (error) {
-      const none = host.failed(1000, String(error.message));
-      return responseOf(none, replyStatus(none), [method, url, sent, lines], kind, undefined);
+      const none = host.failed(1000, String(error.message), method, lines);
+      return responseOf(none, replyStatus(none), url, sent, kind, undefined);
     }
     if (!hasReferer) {
       head = head.replace(/^Referer: .*\n/gm, "");

@@ -1,22 +1,13 @@
-import { get, request, Response } from "tidemark:http";
+import { Response } from "tidemark:response";
 
 const host = globalThis.__k6;
 const more = () => (host.more ??= host.load("tidemark:more"));
+const later = (name) => (...given) => more()[name](...given);
 
-export { get, request, Response };
-export const head = (url, params) => request("HEAD", url, null, params);
-export const post = (url, body, params) => request("POST", url, body, params);
-export const put = (url, body, params) => request("PUT", url, body, params);
-export const patch = (url, body, params) => request("PATCH", url, body, params);
-export const del = (url, body, params) => request("DELETE", url, body, params);
-export const options = (url, body, params) => request("OPTIONS", url, body, params);
-export const asyncRequest = (method, url, body, params) => more().asyncRequest(method, url, body, params);
-export const batch = (requests) => more().batch(requests);
-export const url = (parts, ...values) => more().url(parts, ...values);
-export const file = (data, filename, contentType) => more().file(data, filename, contentType);
-export const cookieJar = () => more().cookieJar();
-export const expectedStatuses = (...statuses) => more().expectedStatuses(...statuses);
-export const setResponseCallback = (callback) => more().setResponseCallback(callback);
+export { Response };
+export const { get, head, post, put, patch, del, options, request } = host.verbs();
+export const [asyncRequest, batch, url, file, cookieJar, expectedStatuses, setResponseCallback] =
+  ["asyncRequest", "batch", "url", "file", "cookieJar", "expectedStatuses", "setResponseCallback"].map(later);
 
 // `new http.CookieJar()` is one of the rest
 export class CookieJar {

@@ -13,7 +13,7 @@ class Metric {
       host.log("warning", `'${value}' is an invalid value for metric '${this.name}', a number or a boolean value is expected`);
       return false;
     }
-    host.add(this.id, number, vu.group, tags || vu.hasTags ? host.tags(tags) : "");
+    host.add(this.id, number, tags || vu.hasTags ? host.tags(tags) : "");
     return true;
   }
 }
