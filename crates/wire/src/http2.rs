@@ -113,6 +113,11 @@ impl Violation {
     }
 }
 
+/// Whether a header of this name, in lower case, speaks of a connection of HTTP/1.1: HTTP/2 forbids it (RFC 9113, 8.2.2).
+pub fn is_of_connection(name: &[u8]) -> bool {
+    matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
+}
+
 /// Whether a header may have this value: no control character stands in it but a tab (RFC 9110, 5.5).
 pub fn is_value(value: &[u8]) -> bool {
     // without a branch, so that many bytes are looked at at once

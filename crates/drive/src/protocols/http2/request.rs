@@ -7,7 +7,7 @@ use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::http1::is_token;
 use tidemark_wire::http2::hpack::{self, Fields};
-use tidemark_wire::http2::is_value;
+use tidemark_wire::http2::{is_of_connection, is_value};
 
 use crate::protocols::http::{BODY_METHODS, has_header, says_no_body, unmet};
 use crate::protocols::transport::Origin;
@@ -16,9 +16,6 @@ use crate::session::jar::Jar;
 use crate::session::location::locate;
 use crate::session::program::ProgramRequest;
 
-/// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
-const OF_CONNECTION: [&str; 6] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"];
 /// Room for a body that is kept for the next one.
 const RETAINED_BYTES: usize = 1 << 20;
 
@@ -193,12 +190,27 @@ pub(in crate::protocols) fn coded_name(name: &str) -> Result<Vec<u8>, String> {
         return Err(unsendable("the name of a header"));
     }
     let name = name.to_ascii_lowercase();
-    if OF_CONNECTION.contains(&name.as_str()) {
+    if name == "host" || is_of_connection(name.as_bytes()) {
         return Err(unsendable("a header that speaks of a connection of HTTP/1.1"));
     }
     let mut coded = Vec::new();
     hpack::write_name(name.as_bytes(), &mut coded);
     Ok(coded)
+}
+
+/// Whether a plan's header is not sent: HTTP/2 forbids it, or has it in another form.
+fn is_left_out(name: &str, value: &Template) -> bool {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "host" => true,
+        "te" => !value.as_literal().is_some_and(says_trailers),
+        _ => is_of_connection(name.as_bytes()),
+    }
+}
+
+/// Whether the value of `te` is the one that HTTP/2 allows.
+fn says_trailers(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"trailers")
 }
 
 /// What varies in a request.
@@ -265,6 +277,9 @@ impl Frame {
         let opening = Opening::new(&made.method, self.is_secured, authority)?;
         message.begin(&opening, format!("{}{}", self.base_path, made.path).as_bytes())?;
         for (name, value) in made.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+            if name.eq_ignore_ascii_case("te") && !says_trailers(value.as_bytes()) {
+                return Err(unsendable("the header te may only say trailers over HTTP/2"));
+            }
             message.header(&coded_name(name)?, value.as_bytes())?;
         }
         if !made.without_cookies && made.header("cookie").is_none() {
@@ -285,10 +300,7 @@ impl Prepared {
         if !request.upload.is_empty() {
             return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
         }
-        let headers = request
-            .headers
-            .iter()
-            .filter(|(name, _)| !OF_CONNECTION.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)));
+        let headers = request.headers.iter().filter(|(name, value)| !is_left_out(name, value));
         let headers = headers.map(|(name, value)| Ok((coded_name(name)?, value.clone())));
         let literal = request.body.as_ref().and_then(Template::as_literal);
         let mut prepared = Prepared {
@@ -426,14 +438,21 @@ mod tests {
         let request = HttpRequest {
             method: "POST".into(),
             target: Template::literal("/a?b=c"),
-            headers: vec![header("Connection", "close"), header("X-A", "1"), header("x-a", "2")],
+            headers: vec![
+                header("Connection", "close"),
+                header("Proxy-Connection", "close"),
+                header("TE", "gzip"),
+                header("te", "trailers"),
+                header("X-A", "1"),
+                header("x-a", "2"),
+            ],
             body: Some(Template::literal("xyz")),
             ..HttpRequest::default()
         };
         let sent = message(&request, "", &Jar::default()).unwrap();
         assert_eq!(
             headers(&sent),
-            ":method=POST :scheme=http :authority=h:81 :path=/v1/a?b=c x-a=1 x-a=2 content-length=3"
+            ":method=POST :scheme=http :authority=h:81 :path=/v1/a?b=c te=trailers x-a=1 x-a=2 content-length=3"
         );
         assert_eq!(
             (sent.path(), sent.body(), &sent.rest(1)[..]),

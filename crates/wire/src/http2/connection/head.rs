@@ -1,7 +1,7 @@
 //! What a header block says about an answer (RFC 9113, 8.2 and 8.3).
 
 use crate::http2::hpack::Fields;
-use crate::http2::{Violation, is_value};
+use crate::http2::{Violation, is_of_connection, is_value};
 
 /// Bytes that may stand in a name: those of a token, without upper case.
 const OF_NAMES: [bool; 256] = of_names();
@@ -107,8 +107,7 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), Wrong> {
     if !is_value(value) {
         return Err("the value of a header has a byte that it cannot have".into());
     }
-    if matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
-    {
+    if is_of_connection(name) {
         return Err("a header of HTTP/1.1 connections".into());
     }
     Ok(())
