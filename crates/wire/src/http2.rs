@@ -20,7 +20,7 @@
 //! // the server's SETTINGS, and `:status: 200` on stream 1, which it ends
 //! let mut input = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88][..];
 //! let event = connection.next(&mut input, &mut out)?.unwrap();
-//! assert_eq!((stream, event), (1, Event::Head { owner: 7, status: 200, ends: true }));
+//! assert_eq!((stream, event), (1, Event::Head { owner: 7, status: 200, length: None, ends: true }));
 //! # Ok::<(), tidemark_wire::http2::Violation>(())
 //! ```
 

@@ -17,8 +17,9 @@ mod stream;
 use std::collections::VecDeque;
 
 use super::frame::{HEAD_BYTES, Head, MOST, PAYLOAD_BYTES, PREFACE, kind, setting};
-use super::hpack::{Decoder, Fields};
+use super::hpack::{Decoder, Fields, KNOWN_LISTS};
 use super::{Reason, Violation, frame};
+use head::Answer;
 use stream::{GivenUp, Granted, Streams};
 
 /// What a server may send on a stream before more is granted.
@@ -36,7 +37,7 @@ const BLOCK_FRAMES: usize = 128;
 /// Bytes that may wait to be sent before no more data is put behind them.
 pub const OUTPUT_BYTES: usize = 256 << 10;
 /// What a piece of data that waits takes beside its bytes.
-const PIECE_BYTES: usize = 64;
+pub const PIECE_BYTES: usize = 64;
 /// Bytes of answers to PING and SETTINGS that may wait to be sent.
 const OWED_BYTES: usize = 256 << 10;
 /// Room for a frame that is kept for the next one.
@@ -69,6 +70,8 @@ pub enum Event<'a> {
         owner: u32,
         /// Of HTTP.
         status: u16,
+        /// Bytes of the body, where the head says so.
+        length: Option<u64>,
         /// Whether that is all.
         ends: bool,
     },
@@ -149,6 +152,8 @@ pub struct Connection {
     next: u32,
     decoder: Decoder,
     fields: Fields,
+    /// The answers that lists begin which the decoder remembers.
+    answers: [Option<Answer>; KNOWN_LISTS],
     /// A frame that is not whole yet.
     partial: Vec<u8>,
     data: Option<Data>,
@@ -198,6 +203,7 @@ impl Connection {
             next: 1,
             decoder: Decoder::default(),
             fields: Fields::default(),
+            answers: [None; KNOWN_LISTS],
             partial: Vec::new(),
             data: None,
             skipped: 0,
@@ -213,6 +219,11 @@ impl Connection {
             ready: VecDeque::new(),
             owed: 0,
         }
+    }
+
+    /// Whether the server has said hello, by its SETTINGS.
+    pub fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     /// Most streams that the server takes at once, as far as it has said.

@@ -211,6 +211,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
+            self.is_of_reading = false;
             if let Some((s, event)) = self.notices.pop_front() {
                 return Some((s as usize, event));
             }
@@ -218,6 +219,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 return Some(opened);
             }
             let Some((s, event)) = self.http.next() else { return self.opened() };
+            self.is_of_reading = true;
             if let Some(event) = self.on_event(s, event) {
                 return Some((s, event));
             }
@@ -250,6 +252,15 @@ impl<I: Io + 'static> Transport for Calls<I> {
 }
 
 impl<I: Io + 'static> Readings for Calls<I> {
+    fn reading(&self) -> Option<u64> {
+        self.http.reading().filter(|_| self.is_of_reading)
+    }
+
+    /// What nothing answers is over as soon as it is sent.
+    fn leaves_over(&self, s: usize) -> Option<usize> {
+        self.http.leaves_over(s).filter(|_| self.calls[s].next == Awaiting::Whole)
+    }
+
     fn answer_begun(&self, s: usize) -> Option<Instant> {
         self.http.answer_begun(s)
     }

@@ -44,11 +44,11 @@ pub(super) fn unsent() -> io::Error {
     stream_failure::untaken("the server is going away, and the connection takes no further request")
 }
 
-/// Of a message with which more than so many bytes would wait on its stream.
-pub(super) fn untakeable(most: usize) -> io::Error {
-    let most = most >> 20;
+/// Of a message with which more than so many bytes would wait there.
+pub(super) fn untakeable(most_bytes: usize, place: &str) -> io::Error {
+    let most = most_bytes >> 20;
     stream_failure::unsendable(format!(
-        "the server grants no window, or does not read: more than {most} MiB would wait on the stream"
+        "the server grants no window, or does not read: more than {most} MiB would wait on {place}"
     ))
 }
 

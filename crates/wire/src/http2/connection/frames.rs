@@ -1,6 +1,6 @@
 //! What each frame of a server means.
 
-use super::head::{self, Wrong};
+use super::head::{self, Answer, Wrong};
 use super::{
     BLOCK_BYTES, BLOCK_FRAMES, Connection, Data, Event, HEADERS_BYTES, Listing, OWED_BYTES, Step, StreamError,
 };
@@ -99,6 +99,11 @@ impl Connection {
             .decoder
             .decode(block, HEADERS_BYTES, &mut self.fields)
             .map_err(|_| Violation::new(Reason::COMPRESSION_ERROR, "a header block that cannot be read"))?;
+        let known = self.decoder.place();
+        if let Some(place) = known.filter(|_| !self.decoder.is_repeated()) {
+            // what stood there before may have been another one's
+            self.answers[place] = None;
+        }
         let Some(stream) = self.streams.get_mut(&id) else { return self.late(id) };
         let owner = stream.owner;
         if !is_whole {
@@ -119,8 +124,15 @@ impl Connection {
                 Err(wrong) => self.wrong(id, wrong, out),
             };
         }
-        let (status, length) = match head::answer(&mut self.fields) {
-            Ok(head) => (head.status, head.length),
+        let read = match known.filter(|_| self.decoder.is_repeated()).and_then(|place| self.answers[place]) {
+            Some(answer) => Ok(head::again(answer, &mut self.fields)),
+            None => head::answer(&mut self.fields),
+        };
+        if let Some(place) = known {
+            self.answers[place] = read.ok();
+        }
+        let Answer { status, length } = match read {
+            Ok(answer) => answer,
             Err(wrong) => return self.wrong(id, wrong, out),
         };
         if status < 200 {
@@ -144,7 +156,7 @@ impl Connection {
             }
             self.finish(id, out);
         }
-        Ok(Step::Came(Event::Head { owner, status, ends }))
+        Ok(Step::Came(Event::Head { owner, status, length, ends }))
     }
 
     /// A DATA frame begins.

@@ -69,7 +69,7 @@ impl Client {
                 Ok(Some(Event::Data { owner, bytes, ends })) => {
                     heard.push(format!("{owner} data {}{}", bytes.len(), if ends { " end" } else { "" }));
                 }
-                Ok(Some(Event::Head { owner, status, ends })) => {
+                Ok(Some(Event::Head { owner, status, ends, .. })) => {
                     let fields = self.connection.fields();
                     heard.push(format!(
                         "{owner} head {status} {}{}",
