@@ -37,7 +37,7 @@ use crate::session::failure::Failure;
 use backlog::{BACKLOG_BYTES, Backlog};
 use greet::greet;
 use link::{Link, LinkState, Pinged};
-use request::{Frame, Message, Prepared};
+use request::{Destination, Message, Prepared};
 use stream::{Exchange, Piece, Stream, Unanswered};
 
 /// Bytes that wait to be sent over a connection whose server does not read; then it is given up.
@@ -92,8 +92,8 @@ pub(in crate::protocols) struct Streams<I> {
     inner: I,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
-    /// What the requests of programs are put into.
-    frame: Frame,
+    /// Where the requests of programs go.
+    destination: Destination,
     scratch: Vec<u8>,
     /// Most bytes of an answer's body.
     body_bytes: usize,
@@ -215,7 +215,7 @@ impl<I: Io> Streams<I> {
         Streams {
             inner,
             requests: requests.collect(),
-            frame: Frame::new(origin),
+            destination: Destination::new(origin),
             scratch: Vec::new(),
             body_bytes: plan.limits.body_bytes,
             keep_alive: plan.limits.keep_alive,

@@ -193,12 +193,7 @@ impl Decoder {
     }
 
     /// The same without what is remembered.
-    fn read(
-        &mut self,
-        block: &[u8],
-        limit_bytes: usize,
-        fields: &mut Fields,
-    ) -> Result<Effects, HpackError> {
+    fn read(&mut self, block: &[u8], limit_bytes: usize, fields: &mut Fields) -> Result<Effects, HpackError> {
         fields.clear();
         let mut input = Input(block);
         let mut effects = Effects::default();

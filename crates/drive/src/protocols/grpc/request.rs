@@ -21,13 +21,13 @@ const NO_TYPES: &str = "its message types are not known";
 pub(super) enum Prepared {
     /// A call that is sent whole.
     Call {
-        head: Head,
+        head: CallHead,
         messages: Messages,
         /// Whether somebody looks at the messages of the answer.
         needs_body: bool,
     },
     /// The beginning of a stream.
-    Open(Head),
+    Open(CallHead),
     /// A message over a stream, as JSON.
     Send { message: Template, expects: bool },
     /// The wait for a message.
@@ -38,7 +38,7 @@ pub(super) enum Prepared {
 
 /// How a call begins.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct CallHead {
     request: Message,
     /// Metadata that varies; its names are coded.
     varying: Vec<(Vec<u8>, Template)>,
@@ -92,7 +92,7 @@ pub(super) fn made(
         |(name, value): &(String, String)| (name.to_ascii_lowercase(), Template::literal(value.as_str()));
     let metadata = asked.headers.iter().map(literal).collect();
     let call = GrpcCall { method, metadata, deadline: Some(asked.timeout), compresses: false };
-    let head = Head::new(types, &call, origin)?;
+    let head = CallHead::new(types, &call, origin)?;
     message.repeat(&head.request);
     write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, message.own_body())?;
     Ok(head.method)
@@ -141,7 +141,7 @@ impl Prepared {
     ) -> Result<Prepared, String> {
         Ok(match step {
             GrpcStep::Call { call, messages } => {
-                let head = Head::new(types, call, origin)?;
+                let head = CallHead::new(types, call, origin)?;
                 let constant = messages.iter().map(Template::as_literal).collect::<Option<Vec<_>>>();
                 let write = |constant: Vec<&[u8]>| {
                     let mut bytes = Vec::new();
@@ -155,7 +155,7 @@ impl Prepared {
                 let messages = Messages { json: messages.clone(), stencils, fixed };
                 Prepared::Call { head, messages, needs_body }
             }
-            GrpcStep::Open(call) => Prepared::Open(Head::new(types, call, origin)?),
+            GrpcStep::Open(call) => Prepared::Open(CallHead::new(types, call, origin)?),
             GrpcStep::Send { message, expects } => {
                 Prepared::Send { message: message.clone(), expects: *expects }
             }
@@ -165,8 +165,8 @@ impl Prepared {
     }
 }
 
-impl Head {
-    fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<Head, String> {
+impl CallHead {
+    fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<CallHead, String> {
         let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
         let mut request = Message::default();
         let opening = Opening::new("POST", origin.is_secured, origin.authority)?;
@@ -190,7 +190,7 @@ impl Head {
                 None => varying.push((coded_name(name)?, value.clone())),
             }
         }
-        Ok(Head { request, varying, method, compresses: call.compresses })
+        Ok(CallHead { request, varying, method, compresses: call.compresses })
     }
 
     /// A request without a body as a person reads it.
@@ -225,7 +225,7 @@ impl Messages {
     /// Makes the bytes of the messages a request's body.
     pub fn make(
         &self,
-        head: &Head,
+        head: &CallHead,
         cx: &mut Context<'_>,
         room: &mut Room,
         message: &mut Message,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tidemark_record::Outcome;
 use tidemark_scenario::{Context, Template};
 
-use super::request::{self, Head, Prepared};
+use super::request::{self, CallHead, Prepared};
 use super::{Awaiting, Calls};
 use crate::io::Io;
 use crate::protocols::http2::request::Message;
@@ -24,7 +24,7 @@ fn show(written: &mut Option<Vec<u8>>, head: Option<&Message>, messages: &[Templ
     let Some(written) = written else { return };
     written.clear();
     if let Some(head) = head {
-        Head::show(head, written);
+        CallHead::show(head, written);
     }
     for message in messages {
         // what cannot be rendered is told where it is sent

@@ -244,18 +244,18 @@ pub(super) struct Prepared {
     pub shown_bytes: usize,
 }
 
-/// What the requests of programs are put into.
+/// Where the requests of programs go.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct Destination {
     is_secured: bool,
     authority: String,
     base_path: String,
 }
 
-impl Frame {
+impl Destination {
     /// For this server.
-    pub fn new(origin: Origin<'_>) -> Frame {
-        Frame {
+    pub fn new(origin: Origin<'_>) -> Destination {
+        Destination {
             is_secured: origin.is_secured,
             authority: origin.authority.to_owned(),
             base_path: origin.base_path.to_owned(),

@@ -50,7 +50,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
             }
         };
         stream.stays_open = request.stays_open;
-        let made = self.frame.make(request, (jar, now_s), &mut self.scratch, &mut stream.message);
+        let made = self.destination.make(request, (jar, now_s), &mut self.scratch, &mut stream.message);
         made.map_err(Failure::Unsendable)?;
         stream.ask(true, 0);
         Ok(())
