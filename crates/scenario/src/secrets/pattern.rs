@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::names::{MASK, SCHEMES, is_mask, is_placeholder, is_secret, is_secret_name, is_strong, unescaped};
+use super::names::{
+    MASK, SCHEMES, is_mask, is_placeholder, is_secret, is_secret_name, is_strong, may_name_a_secret,
+    unescaped,
+};
 use crate::pieces::{Piece, split};
 
 /// Bytes behind `://` in which the end of a password is looked for.
@@ -130,6 +133,13 @@ fn name_before(text: &str) -> &str {
 
 fn by_patterns(text: &str, way: Way, all: bool) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
+    if !may_name_a_secret(&text) {
+        then(&mut text, |text| user_infos(text, way));
+        if text.contains("-u") || text.contains("-U") || text.contains("-proxy-user") {
+            then(&mut text, |text| replaced(&LOGIN, text, way));
+        }
+        return text;
+    }
     if all {
         then(&mut text, |text| below(text, way));
     }
@@ -150,7 +160,7 @@ fn by_patterns(text: &str, way: Way, all: bool) -> Cow<'_, str> {
 
 /// A text without the secrets of headers, each of which is named.
 pub(super) fn headers(text: &str, way: Way) -> Cow<'_, str> {
-    replaced(&HEADER, text, way)
+    if may_name_a_secret(text) { replaced(&HEADER, text, way) } else { Cow::Borrowed(text) }
 }
 
 fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {
