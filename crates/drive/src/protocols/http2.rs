@@ -205,11 +205,13 @@ impl<I: Io> Streams<I> {
 impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
-        let requests = plan.requests.iter().map(|request| match &request.ask {
-            RequestKind::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
-                one.shown_bytes = request.shown_body_bytes;
-                one
-            }),
+        let requests = plan.requests.iter().enumerate().map(|(number, request)| match &request.ask {
+            RequestKind::Http(http) => {
+                Prepared::new((number, http), request.needs_body(), origin).map(|mut one| {
+                    one.shown_bytes = request.shown_body_bytes;
+                    one
+                })
+            }
             _ => Err("it is not an HTTP request".to_owned()),
         });
         Streams {
@@ -450,7 +452,10 @@ impl<I: Io> Streams<I> {
                 Ok(None) => break,
                 Ok(Some(event)) => {
                     let s = event.owner();
-                    if self.streams[s as usize].take(event, client.fields(), came, self.body_bytes) {
+                    let is_news =
+                        self.streams[s as usize].take(event, client.fields(), came, self.body_bytes);
+                    // what came before of the same answer is not looked at yet
+                    if is_news && self.woken.back() != Some(&s) {
                         self.woken.push_back(s);
                     }
                 }

@@ -99,7 +99,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 head.make(cx, &mut self.room.text, message)?;
                 messages.make(head, cx, &mut self.room, message)?;
                 show(&mut self.written, Some(message), &messages.json, cx);
-                call.reply.begin(&head.method, *needs_body, true);
+                call.reply.begin(head, *needs_body, true);
                 self.http.ask(s, false);
                 Awaiting::Whole
             }
@@ -107,7 +107,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let message = self.http.message(s);
                 head.make(cx, &mut self.room.text, message)?;
                 show(&mut self.written, Some(message), &[], cx);
-                call.reply.begin(&head.method, true, false);
+                call.reply.begin(head, true, false);
                 (call.opened_by, call.is_told) = (Some(request), false);
                 self.http.ask(s, true);
                 Awaiting::Begun
@@ -160,10 +160,10 @@ impl<I: Io + 'static> Transport for Calls<I> {
         };
         let origin =
             Origin { authority: &self.authority, base_path: "", is_secured: self.is_secured, proxy: None };
-        let method = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
+        let head = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
             .map_err(Failure::Unsendable)?;
         let call = &mut self.calls[s];
-        call.reply.begin(&method, !asked.status_only, true);
+        call.reply.begin(&head, !asked.status_only, true);
         call.next = Awaiting::Whole;
         self.http.ask(s, false);
         Ok(())

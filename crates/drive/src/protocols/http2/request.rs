@@ -30,6 +30,8 @@ pub(in crate::protocols) struct Message {
     body: Body,
     /// The body, where it is this request's own.
     own: Vec<u8>,
+    /// Its number among a plan's, where it is one in which nothing varies.
+    constant: Option<usize>,
 }
 
 /// Which body a request has.
@@ -88,11 +90,21 @@ impl Message {
         self.body = Body::Own;
         self.own.clear();
         self.own.shrink_to(RETAINED_BYTES);
+        self.constant = None;
         Ok(())
+    }
+
+    /// Nothing in it varies, and it has this number among those of its plan.
+    pub fn mark_constant(&mut self, number: usize) {
+        self.constant = Some(number);
     }
 
     /// Becomes the same as another one.
     pub fn repeat(&mut self, other: &Message) {
+        if self.constant.is_some() && self.constant == other.constant {
+            return;
+        }
+        self.constant = other.constant;
         self.block.clear();
         self.block.extend_from_slice(&other.block);
         (self.path, self.is_head, self.body) = (other.path.clone(), other.is_head, other.body.clone());
@@ -105,6 +117,7 @@ impl Message {
         if !is_value(value) {
             return Err(unsendable("the value of a header"));
         }
+        self.constant = None;
         self.block.extend_from_slice(coded_name);
         hpack::write_value(value, &mut self.block);
         Ok(())
@@ -132,11 +145,13 @@ impl Message {
 
     /// Its body is one that others have, too.
     pub fn share(&mut self, body: &Bytes) {
+        self.constant = None;
         self.body = Body::Shared(body.clone());
     }
 
     /// Room for a body of its own.
     pub fn own_body(&mut self) -> &mut Vec<u8> {
+        self.constant = None;
         &mut self.own
     }
 
@@ -295,8 +310,12 @@ impl Destination {
 }
 
 impl Prepared {
-    /// For this server; in words why it cannot be sent.
-    pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+    /// The request of this number in a plan, for this server; in words why it cannot be sent.
+    pub fn new(
+        (number, request): (usize, &HttpRequest),
+        needs_body: bool,
+        origin: Origin<'_>,
+    ) -> Result<Prepared, String> {
         if !request.upload.is_empty() {
             return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
         }
@@ -321,6 +340,9 @@ impl Prepared {
             shown_bytes: 0,
         };
         prepared.whole = prepared.fixed()?;
+        if let Some(whole) = &mut prepared.whole {
+            whole.mark_constant(number);
+        }
         Ok(prepared)
     }
 
@@ -406,7 +428,7 @@ mod tests {
     /// As it leaves where the session's variable has this value.
     fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
         let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false, proxy: None };
-        let prepared = Prepared::new(request, true, origin)?;
+        let prepared = Prepared::new((0, request), true, origin)?;
         let shared = Shared::new(0, Vec::new());
         let mut slot = Slot::default();
         slot.set_text(value.as_bytes());
