@@ -11,7 +11,8 @@
 //! - `session`, to `tiny_server … session`: three requests with a cookie, values extracted from JSON, a header and a
 //!   regular expression, paths that vary, and checks;
 //! - `tls` (connections kept) and `handshakes` (one for each request, resumed), to `tiny_tls_server`;
-//! - `calls` (remote calls, 1,000 at once on each connection; give 3 of them), to `tidemark serve trade`.
+//! - `streams` and `streams-tls` (HTTP/2, 10 requests at once on each connection), `http2` (one), to any server of it;
+//! - `grpc` (calls of gRPC, 10 at once on each connection) and `calls` (remote calls, 1,000 at once on each connection; give 3 of them), to `tidemark serve trade`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::TcpStream;
@@ -19,12 +20,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, DriveOptions, Protocol, Target, Timestamps, Tls, start};
+use tidemark_drive::{Address, DriveOptions, Grpc, Protocol, Target, Timestamps, Tls, start};
 use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::{Counter, new_histogram};
 use tidemark_scenario::plan::{
-    Check, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestKind, RequestPlan,
-    SessionKind, Source, Spacing, TextTest, TlsSettings, WhenMissing,
+    Check, Curve, Extraction, HttpRequest, HttpVersion, Limits, Load, LoadModel, Op, Phase, RequestKind,
+    RequestPlan, SessionKind, Source, Spacing, TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
@@ -65,6 +66,8 @@ const POSTED_BYTES: usize = 1_024;
 const DEPTH: usize = 16;
 /// Calls at once on a connection.
 const CALLS: usize = 1_000;
+/// Streams at once on a connection of HTTP/2.
+const STREAMS: usize = 10;
 /// The share of the closed loop's rate at which the open loop is measured.
 const OPEN_SHARE: f64 = 0.8;
 
@@ -132,15 +135,26 @@ fn with_calls(plan: &mut Plan) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Makes calls of the same service over gRPC.
+fn with_grpc(plan: &mut Plan) -> Result<(), Box<dyn std::error::Error>> {
+    let text = "system: {url: 'grpc://h'}\nsessions:\n  a:\n    steps:\n      - grpc: trade.Trades/Take\n        message: \
+                {name: ibm, amount: 1}\nload: {users: 1, hold: 1s}\n";
+    let made = tidemark_scenario::load_text("grpc", text, std::path::Path::new("."), &[])?;
+    (plan.labels, plan.requests, plan.sessions) = (made.labels, made.requests, made.sessions);
+    Ok(())
+}
+
 /// The plan of a shape; a number is a rate.
 fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<dyn std::error::Error>> {
     let rate = shape.parse().ok();
     let users = match shape {
         "pipeline" => connections * DEPTH,
         "calls" => connections * CALLS,
+        "streams" | "streams-tls" | "grpc" => connections * STREAMS,
         _ => connections,
     };
     let mut plan = plan(connections, users, time, rate);
+    plan.limits.streams = users / connections;
     match shape {
         "session" => enrich(&mut plan),
         "post" => {
@@ -151,9 +165,10 @@ fn shaped(shape: &str, connections: usize, time: Duration) -> Result<Plan, Box<d
         }
         "message" | "ledger" => with_message(&mut plan, shape == "ledger")?,
         "calls" => with_calls(&mut plan)?,
+        "grpc" => with_grpc(&mut plan)?,
         "pipeline" => plan.limits.pipeline = DEPTH,
         "handshakes" => plan.limits.keep_alive = false,
-        "closed" | "tls" => {}
+        "closed" | "tls" | "http2" | "streams" | "streams-tls" => {}
         _ if rate.is_some() => {}
         other => return Err(format!("{other}: no such shape").into()),
     }
@@ -212,7 +227,8 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
 }
 
 /// Drives a plan and prints what it cost; the rate that it came to.
-fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box<dyn std::error::Error>> {
+fn measure(plan: Plan, address: &str, io: &str, shape: &str) -> Result<f64, Box<dyn std::error::Error>> {
+    let secure = ["tls", "handshakes", "streams-tls"].contains(&shape);
     let settings = TlsSettings { insecure: true, ..TlsSettings::default() };
     let mut options = DriveOptions {
         threads: 1,
@@ -238,6 +254,16 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };
+    match shape {
+        "grpc" => {
+            options.targets[0].protocol = Protocol::Grpc(Grpc::default());
+            options.targets[0].greet(HttpVersion::Two, &mut TcpStream::connect(address)?)?;
+        }
+        _ if ["http2", "streams", "streams-tls"].contains(&shape) => {
+            options.targets[0].greet(HttpVersion::Two, &mut TcpStream::connect(address)?)?;
+        }
+        _ => {}
+    }
     if plan.called().next().is_some() {
         options.targets[0].greet_calls("/rpc", plan.called(), &mut TcpStream::connect(address)?)?;
     }
@@ -313,10 +339,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let time = Duration::from_secs(argument(2, "5").parse()?);
     let mut shape = argument(3, "closed");
     if shape == "open" {
-        let rate = measure(shaped("closed", connections, time)?, &address, &io, false)?;
+        let rate = measure(shaped("closed", connections, time)?, &address, &io, "closed")?;
         shape = (rate * OPEN_SHARE).to_string();
     }
-    let secure = ["tls", "handshakes"].contains(&shape.as_str());
-    measure(shaped(&shape, connections, time)?, &address, &io, secure)?;
+    measure(shaped(&shape, connections, time)?, &address, &io, &shape)?;
     Ok(())
 }

@@ -457,6 +457,33 @@ fn a_stream_that_no_step_closes_is_a_warning() {
 }
 
 #[test]
+fn metadata_is_not_what_the_protocol_writes_or_forbids() {
+    let told = |name: &str| {
+        let text = format!(
+            "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n      - grpc: t.S/One\n        metadata:\n          \
+             {name}: a\nload: {{users: 1, hold: 1s}}\n"
+        );
+        tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
+    };
+    assert_eq!(told("x-user"), "");
+    for (name, why) in [
+        ("Connection", "HTTP/2 forbids"),
+        ("keep-alive", "HTTP/2 forbids"),
+        ("proxy-connection", "HTTP/2 forbids"),
+        ("Transfer-Encoding", "HTTP/2 forbids"),
+        ("upgrade", "HTTP/2 forbids"),
+        ("te", "gRPC writes it itself"),
+        ("content-length", "gRPC writes it itself"),
+        ("grpc-timeout", "gRPC writes it itself"),
+        ("x user", "no header's name"),
+    ] {
+        let told = told(name);
+        assert!(told.contains("t.yaml:7:11: ") && told.contains(why), "{name}: {told}");
+        assert!(told.contains(&format!("\"{name}\" cannot be the name of metadata")), "{told}");
+    }
+}
+
+#[test]
 fn warnings_do_not_keep_a_scenario_from_running() {
     let text = GOOD
         .replace("settings:\n", "settings:\n  spare: 1\n")

@@ -20,7 +20,7 @@
 //! // the server's SETTINGS, and `:status: 200` on stream 1, which it ends
 //! let mut input = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88][..];
 //! let event = connection.next(&mut input, &mut out)?.unwrap();
-//! assert_eq!((stream, event), (1, Event::Head { owner: 7, status: 200, ends: true }));
+//! assert_eq!((stream, event), (1, Event::Head { owner: 7, status: 200, length: None, ends: true }));
 //! # Ok::<(), tidemark_wire::http2::Violation>(())
 //! ```
 
@@ -111,6 +111,11 @@ impl Violation {
     const fn size(words: &'static str) -> Violation {
         Violation::new(Reason::FRAME_SIZE_ERROR, words)
     }
+}
+
+/// Whether a header of this name, in lower case, speaks of a connection of HTTP/1.1: HTTP/2 forbids it (RFC 9113, 8.2.2).
+pub fn is_of_connection(name: &[u8]) -> bool {
+    matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
 }
 
 /// Whether a header may have this value: no control character stands in it but a tab (RFC 9110, 5.5).

@@ -239,7 +239,8 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
     let mut parts = Vec::with_capacity(options.threads);
     let shares: Vec<usize> =
         (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
-    let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
+    let has_streams = allotments.iter().all(Allotment::has_streams);
+    let (io, pollers) = Poller::all(options.io, &shares, has_streams).map_err(no_poller(options.io))?;
     for poller in pollers {
         parts.push((poller, Prepared::all(&plan, &plan.sessions, &options.targets)));
     }

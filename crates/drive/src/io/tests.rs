@@ -455,3 +455,20 @@ fn waits_to_the_microsecond() {
         }
     });
 }
+
+/// Long waits may share a timer, which rings before they are over: none is longer than it was to be, and few are cut short.
+#[test]
+fn long_waits_end_when_they_are_to() {
+    let whole = Duration::from_millis(120);
+    each(1, nowhere(), |mut io, wake| {
+        let (begun, mut waits) = (Instant::now(), 0);
+        wake();
+        while let Some(rest) = whole.checked_sub(begun.elapsed()) {
+            io.wait(Some(rest)).unwrap();
+            while io.next().is_some() {}
+            waits += 1;
+        }
+        assert!((2..20).contains(&waits), "{waits} waits");
+        assert!(begun.elapsed() < LONG, "a wait took as long as it wanted");
+    });
+}

@@ -86,7 +86,13 @@ impl Poller {
         message.msg_controllen = CONTROL_BYTES as _;
         let mut uring = Uring {
             ring: self.ring,
-            memory: Memory { buffers: self.buffers, dialer: Box::new(dialer), slots: Vec::new(), message },
+            memory: Memory {
+                buffers: self.buffers,
+                dialer: Box::new(dialer),
+                slots: Vec::new(),
+                message,
+                alarm_in: Box::default(),
+            },
             stamps,
             wake: self.wake,
             slots_of: vec![None; connections],
@@ -97,6 +103,7 @@ impl Poller {
             waited_for: 0,
             waited_until: None,
             cursor: 0,
+            alarm: None,
             taken_at: None,
             received: None,
             nowhere: Vec::new(),
@@ -135,6 +142,8 @@ pub(crate) struct Uring {
     waited_for: usize,
     waited_until: Option<Instant>,
     cursor: usize,
+    /// When the alarm rings, if one is set.
+    alarm: Option<Instant>,
     stamps: Stamps,
     /// When the last event was taken out of the ring.
     taken_at: Option<Instant>,
@@ -311,6 +320,7 @@ impl Io for Uring {
         self.feed()?;
         // What was fetched beside a hand-over is news already.
         let at_most = if self.completed.is_empty() { at_most } else { Some(Duration::ZERO) };
+        let at_most = self.beside_alarm(at_most)?;
         let result = enter(&mut self.ring, at_most);
         self.settle_held();
         self.fetch();

@@ -142,6 +142,8 @@ struct Calls<I> {
     opening: Vec<u32>,
     /// What is to be told.
     notices: VecDeque<(u32, Event)>,
+    /// Whether the last event is of what was read.
+    is_of_reading: bool,
     room: Room,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
@@ -167,6 +169,7 @@ impl<I: Io + 'static> Calls<I> {
             left_open: 0,
             opening: Vec::new(),
             notices: VecDeque::new(),
+            is_of_reading: false,
             room: Room::default(),
             written: None,
             http: Streams::in_parts(io, setup),

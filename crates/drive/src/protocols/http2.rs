@@ -10,6 +10,7 @@
 //! the connection in order goes over another one.
 
 mod answer;
+mod backlog;
 pub(in crate::protocols) mod blocking;
 mod failure;
 mod greet;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Limits, RequestKind};
-use tidemark_wire::http2::connection::{OUTPUT_BYTES, Request, StreamError};
+use tidemark_wire::http2::connection::{OUTPUT_BYTES, PIECE_BYTES, Request, StreamError};
 use tidemark_wire::http2::hpack::Fields;
 
 use crate::error::DriveError;
@@ -33,9 +34,10 @@ use crate::io::stream_failure::{self, broken};
 use crate::io::{self as back_end, Io};
 use crate::protocols::transport::{Client, Event, Sent, Setup, Transport};
 use crate::session::failure::Failure;
+use backlog::{BACKLOG_BYTES, Backlog};
 use greet::greet;
 use link::{Link, LinkState, Pinged};
-use request::{Frame, Message, Prepared};
+use request::{Destination, Message, Prepared};
 use stream::{Exchange, Piece, Stream, Unanswered};
 
 /// Bytes that wait to be sent over a connection whose server does not read; then it is given up.
@@ -54,11 +56,11 @@ pub struct Http2 {
 
 impl Http2 {
     pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
-        let most = greet(stream).map_err(|error| {
+        let most_streams = greet(stream).map_err(|error| {
             let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
             io::Error::new(error.kind(), text)
         })?;
-        Ok(Http2 { most_streams: most.map_or(usize::MAX, |most| most as usize) })
+        Ok(Http2 { most_streams })
     }
 }
 
@@ -90,8 +92,8 @@ pub(in crate::protocols) struct Streams<I> {
     inner: I,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
-    /// What the requests of programs are put into.
-    frame: Frame,
+    /// Where the requests of programs go.
+    destination: Destination,
     scratch: Vec<u8>,
     /// Most bytes of an answer's body.
     body_bytes: usize,
@@ -110,6 +112,12 @@ pub(in crate::protocols) struct Streams<I> {
     notices: VecDeque<(u32, Event, bool)>,
     /// Streams that were to be opened while no connection had room.
     waiting: VecDeque<u32>,
+    /// What waits on open streams.
+    backlog: Backlog,
+    /// How often something was read.
+    readings: u64,
+    /// The reading that the last event is of, where streams share connections.
+    reading: Option<u64>,
     open: u64,
     held: u64,
     ping: Option<Pinging>,
@@ -197,17 +205,19 @@ impl<I: Io> Streams<I> {
 impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
-        let requests = plan.requests.iter().map(|request| match &request.ask {
-            RequestKind::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
-                one.shown_bytes = request.shown_body_bytes;
-                one
-            }),
+        let requests = plan.requests.iter().enumerate().map(|(number, request)| match &request.ask {
+            RequestKind::Http(http) => {
+                Prepared::new((number, http), request.needs_body(), origin).map(|mut one| {
+                    one.shown_bytes = request.shown_body_bytes;
+                    one
+                })
+            }
             _ => Err("it is not an HTTP request".to_owned()),
         });
         Streams {
             inner,
             requests: requests.collect(),
-            frame: Frame::new(origin),
+            destination: Destination::new(origin),
             scratch: Vec::new(),
             body_bytes: plan.limits.body_bytes,
             keep_alive: plan.limits.keep_alive,
@@ -219,6 +229,9 @@ impl<I: Io> Streams<I> {
             unsent: Vec::new(),
             notices: VecDeque::new(),
             waiting: VecDeque::new(),
+            backlog: Backlog::default(),
+            readings: 0,
+            reading: None,
             open: 0,
             held: 0,
             ping: plan.limits.ping.map(|every| Pinging { every, at: Instant::now() + every, waits: 0 }),
@@ -299,15 +312,14 @@ impl<I: Io> Streams<I> {
 
     /// Says what was written on a stream that is open.
     fn say(&mut self, s: usize, l: usize, piece: Piece) -> io::Result<Sent> {
+        let Piece { data, ends, awaits } = piece;
+        if !data.is_empty() {
+            self.admit(s, data.len())?;
+        }
         let (stream, link) = (&mut self.streams[s], &mut self.links[l]);
         let Some((exchange, client)) = stream.exchange.as_mut().zip(link.client.as_mut()) else {
             return Err(ErrorKind::NotConnected.into());
         };
-        let Piece { data, ends, awaits } = piece;
-        let waiting = client.waiting_bytes(exchange.number);
-        if waiting > 0 && !data.is_empty() && waiting + data.len() > WAITING_BYTES {
-            return Err(failure::untakeable(WAITING_BYTES));
-        }
         client.send(exchange.number, &data, ends, |sent| data.slice(sent..), &mut link.output);
         exchange.is_awaited = awaits;
         stream.begun = None;
@@ -321,6 +333,33 @@ impl<I: Io> Streams<I> {
         // something may have come before
         self.woken.push_back(s as u32);
         Ok(Sent::Awaiting)
+    }
+
+    /// A message of so many bytes is about to be sent on a stream that is open.
+    ///
+    /// # Errors
+    /// Too much waits.
+    fn admit(&mut self, s: usize, bytes: usize) -> io::Result<()> {
+        let waiting_bytes = self.waiting_bytes(s);
+        if waiting_bytes > 0 && waiting_bytes + bytes > WAITING_BYTES {
+            return Err(failure::untakeable(WAITING_BYTES, "the stream"));
+        }
+        let mut backlog = std::mem::take(&mut self.backlog);
+        let count = || (0..self.streams.len()).map(|s| self.waiting_bytes(s)).sum();
+        let is_admitted = backlog.admits(bytes + PIECE_BYTES, count);
+        self.backlog = backlog;
+        match is_admitted {
+            true => Ok(()),
+            false => Err(failure::untakeable(BACKLOG_BYTES, "the open streams of a driving thread")),
+        }
+    }
+
+    /// What waits on a stream that is open until its server takes it.
+    fn waiting_bytes(&self, s: usize) -> usize {
+        let stream = &self.streams[s];
+        let exchange = stream.exchange.as_ref().filter(|exchange| exchange.stays_open);
+        let client = stream.link.and_then(|l| self.links[l as usize].client.as_ref());
+        exchange.zip(client).map_or(0, |(exchange, client)| client.waiting_bytes(exchange.number))
     }
 
     /// A request is over: one that was held may go.
@@ -378,6 +417,7 @@ impl<I: Io> Streams<I> {
 
     /// Something happened to a connection.
     fn on_inner(&mut self, l: usize, event: back_end::Event) {
+        self.reading = None;
         match event {
             back_end::Event::Opened => {
                 self.links[l].begin();
@@ -400,6 +440,8 @@ impl<I: Io> Streams<I> {
 
     /// Takes what came over a connection.
     fn receive(&mut self, l: usize) {
+        self.readings += 1;
+        self.reading = (self.each > 1).then_some(self.readings);
         let link = &mut self.links[l];
         link.receptions += 1;
         let Some(client) = &mut link.client else { return };
@@ -410,7 +452,10 @@ impl<I: Io> Streams<I> {
                 Ok(None) => break,
                 Ok(Some(event)) => {
                     let s = event.owner();
-                    if self.streams[s as usize].take(event, client.fields(), came, self.body_bytes) {
+                    let is_news =
+                        self.streams[s as usize].take(event, client.fields(), came, self.body_bytes);
+                    // what came before of the same answer is not looked at yet
+                    if is_news && self.woken.back() != Some(&s) {
                         self.woken.push_back(s);
                     }
                 }
@@ -445,6 +490,7 @@ impl<I: Io> Streams<I> {
 
     /// It is gone; those on it are told, behind what they have already got.
     fn lose(&mut self, l: usize, why: io::Error) {
+        self.reading = None;
         let link = &mut self.links[l];
         let was = std::mem::replace(&mut link.state, LinkState::Lost);
         if was == LinkState::Open {

@@ -48,6 +48,42 @@ pub fn is_secret_name(name: &str) -> bool {
     is_strong(name) || is_token(name) || words(name).any(is_key)
 }
 
+/// What every name of a secret has in it, the headers and schemes among them, and what a call that signs is called.
+const STEMS: [&str; 22] = [
+    "secret",
+    "pass",
+    "kennwort",
+    "credential",
+    "pwd",
+    "otp",
+    "jwt",
+    "cvv",
+    "cvc",
+    "csrf",
+    "xsrf",
+    "pin",
+    "mfa",
+    "token",
+    "key",
+    "sig",
+    "auth",
+    "cookie",
+    "xsession",
+    "bearer",
+    "basic",
+    "hmac",
+];
+
+/// Whether a secret's name may stand in a text. In most texts none can, and they need not be searched for one.
+pub(super) fn may_name_a_secret(text: &str) -> bool {
+    let is_escape = |bytes: &[u8]| bytes[0] == b'%' && bytes[1..].iter().all(u8::is_ascii_hexdigit);
+    if text.contains('\\') || text.as_bytes().windows(3).any(is_escape) {
+        return true;
+    }
+    let text = in_one(text);
+    STEMS.iter().any(|stem| text.contains(stem))
+}
+
 fn is_token(name: &str) -> bool {
     let name = in_one(name);
     let rest = NO_TOKENS.iter().fold(name, |name, of| name.replace(of, ""));
@@ -169,7 +205,41 @@ pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever is a secret's name is not overlooked, wherever it stands.
+        #[test]
+        fn a_text_with_a_secrets_name_may_have_one(
+            parts in prop::collection::vec(
+                prop::sample::select(
+                    [&STRONG[..], &STRONG_WORDS, &HEADERS, &SIGNATURES, &BEFORE_PASS, &SCHEMES, &["pass", "key", "x-auth-", "a", "-", "_", "2"]]
+                        .concat(),
+                ),
+                1..4,
+            ),
+            is_large in any::<bool>(),
+            around in "[ -~]{0,12}",
+        ) {
+            let name = parts.concat();
+            let name = if is_large { name.to_ascii_uppercase() } else { name };
+            if is_secret_name(&name) {
+                prop_assert!(may_name_a_secret(&format!("{around}{name}: {around}")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_may_name_a_secret_only_where_a_part_of_such_a_name_stands() {
+        assert!(!may_name_a_secret("system: {url: http://127.0.0.1:80/}\nload: {users: 100}\nerrors < 0.1%"));
+        assert!(
+            may_name_a_secret("p%61ss=1")
+                && may_name_a_secret(r"p\u0061ss")
+                && may_name_a_secret("Pass-Word")
+        );
+    }
 
     #[test]
     fn a_value_that_says_nothing_is_no_secret() {

@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::names::{MASK, SCHEMES, is_mask, is_placeholder, is_secret, is_secret_name, is_strong, unescaped};
+use super::names::{
+    MASK, SCHEMES, is_mask, is_placeholder, is_secret, is_secret_name, is_strong, may_name_a_secret,
+    unescaped,
+};
 use crate::pieces::{Piece, split};
 
 /// Bytes behind `://` in which the end of a password is looked for.
@@ -128,29 +131,65 @@ fn name_before(text: &str) -> &str {
     if SCHEMES.contains(&name.to_ascii_lowercase().as_str()) { words.next().unwrap_or(name) } else { name }
 }
 
-fn by_patterns(text: &str, way: Way, all: bool) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    if all {
+fn by_patterns(whole: &str, way: Way, all: bool) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(whole);
+    // a pattern is made when it is needed first, which takes milliseconds: most texts lack what it cannot do without
+    let names = may_name_a_secret(whole);
+    let has = |mark| names && whole.contains(mark);
+    let (has_quotes, has_colons, has_equals, has_tags) = (has('"'), has(':'), has('='), has('<'));
+    if all && has_quotes && has_colons {
         then(&mut text, |text| below(text, way));
     }
-    then(&mut text, |text| elements(text, way));
-    then(&mut text, |text| in_tags(text, way));
-    then(&mut text, |text| user_infos(text, way));
-    then(&mut text, |text| parameters(text, way));
-    then(&mut text, |text| fields(text, way));
-    if all {
-        then(&mut text, |text| headers(text, way));
-        then(&mut text, |text| named(text, way));
+    if has_tags {
+        then(&mut text, |text| elements(text, way));
+        then(&mut text, |text| in_tags(text, way));
     }
-    for pattern in [&PART, &ASSIGNED, &BEARER, &LOGIN, &CURL_VALUE] {
+    then(&mut text, |text| user_infos(text, way));
+    if has_equals {
+        then(&mut text, |text| parameters(text, way));
+    }
+    if has_quotes && has_colons {
+        then(&mut text, |text| fields(text, way));
+    }
+    if all && has_colons {
+        then(&mut text, |text| headers(text, way));
+        if may_be_named(whole) {
+            then(&mut text, |text| named(text, way));
+        }
+    }
+    let patterns = [
+        (has_quotes && has_equals, &PART),
+        (has_equals, &ASSIGNED),
+        (names && whole.to_ascii_lowercase().contains("bearer"), &BEARER),
+        (whole.split_whitespace().any(|word| LOGINS.iter().any(|flag| word.starts_with(flag))), &LOGIN),
+        (names && whole.contains("--"), &CURL_VALUE),
+    ];
+    for (_, pattern) in patterns.into_iter().filter(|(may_match, _)| *may_match) {
         then(&mut text, |text| replaced(pattern, text, way));
     }
     text
 }
 
+/// What [`LOGIN`] begins with.
+const LOGINS: [&str; 4] = ["-u", "-U", "--user", "--proxy-user"];
+
+/// Whether [`NAMED`] may find a secret's name: one that stands right before a colon.
+fn may_be_named(text: &str) -> bool {
+    let is_of_no_name = |c: char| c.is_whitespace() || "'\",:;(){}[]<>".contains(c);
+    text.match_indices(':').any(|(at, _)| {
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        let before = before.strip_suffix(['\'', '"']).unwrap_or(before);
+        let begin = before.rfind(is_of_no_name).unwrap_or(0);
+        may_name_a_secret(&before[begin..])
+    })
+}
+
 /// A text without the secrets of headers, each of which is named.
 pub(super) fn headers(text: &str, way: Way) -> Cow<'_, str> {
-    replaced(&HEADER, text, way)
+    match text.contains(':') && may_name_a_secret(text) {
+        true => replaced(&HEADER, text, way),
+        false => Cow::Borrowed(text),
+    }
 }
 
 fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::login_without_scheme;
-use super::names::{is_secret, is_secret_name, is_strong, scheme, unescaped};
+use super::names::{is_secret, is_secret_name, is_strong, may_name_a_secret, scheme, unescaped};
 use super::pattern::{URL_BYTES_MAX, beginning, literals, user_info, whole_user_info};
 use crate::pieces::{Piece, split};
 use crate::yaml::{Content, Node};
@@ -96,6 +96,10 @@ pub(super) fn secrets_of_remarks(text: &str) -> Vec<Range<usize>> {
 }
 
 fn found(text: &str, harmless: &HashSet<usize>, is_prose: bool) -> Vec<Range<usize>> {
+    // a URL may have a password, too
+    if !may_name_a_secret(text) && !text.contains('@') {
+        return Vec::new();
+    }
     let Some(pattern) = KEY.as_ref() else { return Vec::new() };
     let line_ends = text.match_indices(['\n', '\r']).map(|(at, _)| at).collect();
     let mut raw = Raw { text, line_ends, is_prose, ..Raw::default() };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tidemark_record::GrpcCode;
 use tidemark_wire::http1::is_token;
+use tidemark_wire::http2::is_of_connection;
 
 use super::Step;
 use super::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
@@ -40,7 +41,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a step sends.
 const MESSAGES_MAX: usize = 10_000;
 /// Headers that gRPC writes itself.
-const OWN_METADATA: [&str; 4] = ["content-type", "te", "user-agent", "host"];
+const OWN_METADATA: [&str; 5] = ["content-type", "content-length", "te", "user-agent", "host"];
 
 const METADATA: Key = key(
     "metadata",
@@ -172,14 +173,23 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
     for (name, value) in step.get("metadata").map(Node::entries).unwrap_or_default() {
         let Some(text) = name.text() else { continue };
         let lower = text.to_ascii_lowercase();
-        if !is_token(lower.as_bytes()) || lower.starts_with("grpc-") || OWN_METADATA.contains(&&*lower) {
-            let message =
-                format!("\"{text}\" cannot be the name of metadata: it is no name, or one of gRPC's own");
-            session.reader.sink.error(name, message);
+        if let Some(reason) = why_no_metadata(&lower) {
+            session.reader.sink.error(name, format!("\"{text}\" cannot be the name of metadata: {reason}"));
         }
         metadata.push((lower, session.template(value, Encoding::Header)));
     }
     metadata
+}
+
+/// Why metadata cannot have this name, in lower case.
+fn why_no_metadata(name: &str) -> Option<&'static str> {
+    if !is_token(name.as_bytes()) {
+        return Some("it has a character that no header's name may have");
+    }
+    if name.starts_with("grpc-") || OWN_METADATA.contains(&name) {
+        return Some("gRPC writes it itself");
+    }
+    is_of_connection(name.as_bytes()).then_some("HTTP/2 forbids headers of an HTTP/1.1 connection")
 }
 
 /// Messages as JSON: of a list each item, else the one.

@@ -16,10 +16,11 @@ mod stream;
 
 use std::collections::VecDeque;
 
-use super::frame::{HEAD_BYTES, Head, MOST, PAYLOAD_BYTES, PREFACE, kind, setting};
-use super::hpack::{Decoder, Fields};
+use super::frame::{FrameHead, HEAD_BYTES, MOST, PAYLOAD_BYTES, PREFACE, kind, setting};
+use super::hpack::{Decoder, Fields, KNOWN_LISTS};
 use super::{Reason, Violation, frame};
-use stream::{GivenUp, Granted, Streams};
+use head::Answer;
+use stream::{Abandoned, Granted, Streams};
 
 /// What a server may send on a stream before more is granted.
 pub const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -36,7 +37,7 @@ const BLOCK_FRAMES: usize = 128;
 /// Bytes that may wait to be sent before no more data is put behind them.
 pub const OUTPUT_BYTES: usize = 256 << 10;
 /// What a piece of data that waits takes beside its bytes.
-const PIECE_BYTES: usize = 64;
+pub const PIECE_BYTES: usize = 64;
 /// Bytes of answers to PING and SETTINGS that may wait to be sent.
 const OWED_BYTES: usize = 256 << 10;
 /// Room for a frame that is kept for the next one.
@@ -69,6 +70,8 @@ pub enum Event<'a> {
         owner: u32,
         /// Of HTTP.
         status: u16,
+        /// Bytes of the body, where the head says so.
+        length: Option<u64>,
         /// Whether that is all.
         ends: bool,
     },
@@ -114,7 +117,7 @@ pub enum StreamError {
     /// The server reset it.
     Reset(Reason),
     /// The server ends the connection and says that it did nothing about it.
-    Left(Reason),
+    NotTaken(Reason),
     /// What the server sent on it is not right. It is reset.
     Wrong(Violation),
 }
@@ -132,7 +135,7 @@ struct Listing {
 struct Data {
     stream: u32,
     /// Bytes of its payload that are still to come.
-    left: usize,
+    missing: usize,
     /// Those at its end that are padding.
     padding: usize,
     /// Whether the next byte says how many these are.
@@ -144,11 +147,13 @@ struct Data {
 #[derive(Debug)]
 pub struct Connection {
     streams: Streams,
-    given_up: GivenUp,
+    abandoned: Abandoned,
     /// The next stream's number.
     next: u32,
     decoder: Decoder,
     fields: Fields,
+    /// The answers that lists begin which the decoder remembers.
+    answers: [Option<Answer>; KNOWN_LISTS],
     /// A frame that is not whole yet.
     partial: Vec<u8>,
     data: Option<Data>,
@@ -185,7 +190,7 @@ impl Connection {
             (setting::MAX_HEADER_LIST_SIZE, HEADERS_BYTES as u32),
         ];
         let length = settings.len() * setting::BYTES;
-        Head { length, kind: kind::SETTINGS, flags: 0, stream: 0 }.write(out);
+        FrameHead { length, kind: kind::SETTINGS, flags: 0, stream: 0 }.write(out);
         for (name, value) in settings {
             out.extend_from_slice(&name.to_be_bytes());
             out.extend_from_slice(&value.to_be_bytes());
@@ -194,10 +199,11 @@ impl Connection {
         frame::write(kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes(), out);
         Connection {
             streams: Streams::default(),
-            given_up: GivenUp::default(),
+            abandoned: Abandoned::default(),
             next: 1,
             decoder: Decoder::default(),
             fields: Fields::default(),
+            answers: [None; KNOWN_LISTS],
             partial: Vec::new(),
             data: None,
             skipped: 0,
@@ -213,6 +219,11 @@ impl Connection {
             ready: VecDeque::new(),
             owed: 0,
         }
+    }
+
+    /// Whether the server has said hello, by its SETTINGS.
+    pub fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     /// Most streams that the server takes at once, as far as it has said.
@@ -278,7 +289,7 @@ impl Connection {
         let Some((bytes, rest)) = input.split_first_chunk() else {
             return Ok(self.keep(input));
         };
-        let head = Head::read(bytes);
+        let head = FrameHead::read(bytes);
         self.check(head)?;
         if head.kind == kind::DATA {
             *input = rest;
@@ -296,7 +307,7 @@ impl Connection {
         if self.partial.len() < HEAD_BYTES {
             self.fill(HEAD_BYTES, input);
             let Some(bytes) = self.partial.first_chunk() else { return Ok(Step::Wanting) };
-            let head = Head::read(bytes);
+            let head = FrameHead::read(bytes);
             self.check(head)?;
             if head.kind == kind::DATA {
                 self.partial.clear();
@@ -304,7 +315,7 @@ impl Connection {
             }
         }
         let Some(bytes) = self.partial.first_chunk() else { return Ok(Step::Wanting) };
-        let head = Head::read(bytes);
+        let head = FrameHead::read(bytes);
         self.fill(HEAD_BYTES + head.length, input);
         if self.partial.len() < HEAD_BYTES + head.length {
             return Ok(Step::Wanting);
@@ -333,7 +344,7 @@ impl Connection {
     }
 
     /// What is wrong with a frame whatever is in it.
-    fn check(&self, head: Head) -> Result<(), Violation> {
+    fn check(&self, head: FrameHead) -> Result<(), Violation> {
         if !self.is_greeted && (head.kind != kind::SETTINGS || head.flags != 0) {
             return Err(Violation::protocol("what the server says first is not HTTP/2"));
         }

@@ -49,7 +49,7 @@ pub mod setting {
 
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
+pub struct FrameHead {
     /// Bytes of its payload.
     pub length: usize,
     /// See [`kind`].
@@ -60,14 +60,14 @@ pub struct Head {
     pub stream: u32,
 }
 
-impl Head {
+impl FrameHead {
     /// Reads one.
-    pub fn read(bytes: &[u8; HEAD_BYTES]) -> Head {
+    pub fn read(bytes: &[u8; HEAD_BYTES]) -> FrameHead {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *bytes;
         let length = u32::from_be_bytes([0, l0, l1, l2]) as usize;
         // the first bit is reserved
         let stream = u32::from_be_bytes([s0, s1, s2, s3]) & MOST;
-        Head { length, kind, flags, stream }
+        FrameHead { length, kind, flags, stream }
     }
 
     /// Appends it.
@@ -86,12 +86,12 @@ impl Head {
 
 /// Appends a frame with a payload of at most [`PAYLOAD_BYTES`].
 pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
-    Head { length: payload.len(), kind, flags, stream }.write(out);
+    FrameHead { length: payload.len(), kind, flags, stream }.write(out);
     out.extend_from_slice(payload);
 }
 
 /// The payload of a DATA or HEADERS frame without its padding; none where the padding is longer than it.
-pub fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
+pub fn unpadded(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
     if !head.has(flag::PADDED) {
         return Some(payload);
     }
@@ -105,17 +105,17 @@ mod tests {
 
     #[test]
     fn a_head_is_read_as_it_was_written() {
-        let head = Head { length: 0x01_02, kind: kind::HEADERS, flags: 5, stream: 0x7f00_0003 };
+        let head = FrameHead { length: 0x01_02, kind: kind::HEADERS, flags: 5, stream: 0x7f00_0003 };
         let mut bytes = Vec::new();
         head.write(&mut bytes);
         assert_eq!(bytes, [0, 1, 2, 1, 5, 0x7f, 0, 0, 3]);
-        assert_eq!(Head::read(&bytes.try_into().unwrap()), head);
-        assert_eq!(Head::read(&[0, 0, 0, 0, 0, 0x80, 0, 0, 1]).stream, 1, "the reserved bit");
+        assert_eq!(FrameHead::read(&bytes.try_into().unwrap()), head);
+        assert_eq!(FrameHead::read(&[0, 0, 0, 0, 0, 0x80, 0, 0, 1]).stream, 1, "the reserved bit");
     }
 
     #[test]
     fn padding_is_taken_off() {
-        let head = |flags| Head { length: 0, kind: kind::DATA, flags, stream: 1 };
+        let head = |flags| FrameHead { length: 0, kind: kind::DATA, flags, stream: 1 };
         assert_eq!(unpadded(head(0), b"\x01ab"), Some(&b"\x01ab"[..]));
         assert_eq!(unpadded(head(flag::PADDED), b"\x01ab"), Some(&b"a"[..]));
         assert_eq!(unpadded(head(flag::PADDED), b"\x02ab"), Some(&b""[..]));

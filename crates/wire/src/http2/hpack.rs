@@ -4,8 +4,10 @@
 //! every connection.
 
 mod huffman;
+mod known;
 mod table;
 
+use known::Known;
 pub use table::TABLE_BYTES;
 use table::{STATIC, Table};
 
@@ -64,9 +66,23 @@ impl Fields {
         self.from(0)
     }
 
+    /// Becomes the same as another list, of which nothing is passed over.
+    fn copy_from(&mut self, other: &Fields) {
+        self.clear();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend_from_slice(&other.ends);
+    }
+
     /// Passes over so many from now on.
     pub(super) fn hide(&mut self, count: usize) {
         self.hidden = count;
+    }
+
+    /// A header's bytes, and how many of them are its name.
+    fn header(&self, index: usize) -> (&[u8], usize) {
+        let (name_end, value_end) = self.ends[index];
+        let begin = self.end_of(index);
+        (&self.bytes[begin..value_end as usize], name_end as usize - begin)
     }
 
     fn from(&self, index: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
@@ -104,10 +120,34 @@ pub enum HpackError {
     TableSize,
 }
 
-/// Reads header blocks, with the table that they share.
+/// How many lists are remembered: a server's usual head and usual trailers.
+pub const KNOWN_LISTS: usize = 2;
+
+/// Reads header blocks, with the table that they share. It remembers the last ones: where the same bytes come again and mean
+/// the same, nothing is decoded.
 #[derive(Debug, Default)]
 pub struct Decoder {
     table: Table,
+    /// How often the table has changed.
+    changes: u64,
+    known: [Known; KNOWN_LISTS],
+    /// Places in the list, of the headers that the table keeps.
+    kept: Vec<u32>,
+    /// Where the last list is remembered, and whether it was before it came.
+    last: (Option<usize>, bool),
+}
+
+/// What a list did beside naming headers.
+#[derive(Debug, Default)]
+struct Effects {
+    /// What it counts against a limit, bytes.
+    list_bytes: usize,
+    /// Whether it is larger than the limit.
+    is_cut: bool,
+    /// Whether it named something in the connection's table.
+    used_table: bool,
+    /// Whether it gave that another size.
+    resized_table: bool,
 }
 
 impl Decoder {
@@ -122,17 +162,51 @@ impl Decoder {
         limit_bytes: usize,
         fields: &mut Fields,
     ) -> Result<bool, HpackError> {
+        let found = self.known.iter().position(|known| known.is(block, self.changes, limit_bytes));
+        if let Some(place) = found {
+            let known = &self.known[place];
+            fields.copy_from(&known.fields);
+            known.kept().for_each(|(header, name_bytes)| self.table.insert(header, name_bytes));
+            self.changes += u64::from(known.changes_table());
+            self.last = (found, true);
+            return Ok(true);
+        }
+        self.kept.clear();
+        let effects = self.read(block, limit_bytes, fields)?;
+        // in place of the one before the last
+        let place = self.last.0.map_or(0, |last| (last + 1) % KNOWN_LISTS);
+        let is_remembered = self.known[place].remember(block, fields, &effects, (&self.kept, self.changes));
+        self.last = (is_remembered.then_some(place), false);
+        self.changes += u64::from(!self.kept.is_empty() || effects.resized_table);
+        self.kept.shrink_to(RETAINED_BYTES / OVERHEAD_BYTES);
+        Ok(!effects.is_cut)
+    }
+
+    /// Where the last list is remembered, below [`KNOWN_LISTS`], until another one takes its place there.
+    pub fn place(&self) -> Option<usize> {
+        self.last.0
+    }
+
+    /// Whether the last list came before, so that it was remembered there.
+    pub fn is_repeated(&self) -> bool {
+        self.last.1
+    }
+
+    /// The same without what is remembered.
+    fn read(&mut self, block: &[u8], limit_bytes: usize, fields: &mut Fields) -> Result<Effects, HpackError> {
         fields.clear();
         let mut input = Input(block);
-        let mut left = limit_bytes;
-        let (mut is_begin, mut is_whole) = (true, true);
+        let mut effects = Effects::default();
+        let mut is_begin = true;
         while let Some(first) = input.0.first() {
             let begin = fields.bytes.len();
             let name_bytes = match *first {
                 0x80.. => {
-                    let (name, value) = self.get(input.number(7)?)?;
+                    let index = input.number(7)?;
+                    effects.used_table |= index > STATIC.len();
+                    let (name, value) = self.get(index)?;
                     // few bytes may name much in the table: what is left out is not copied
-                    if is_whole {
+                    if !effects.is_cut {
                         fields.bytes.extend_from_slice(name);
                         fields.bytes.extend_from_slice(value);
                     }
@@ -145,6 +219,7 @@ impl Decoder {
                     }
                     debug_assert!(first & 0xe0 == 0x20);
                     self.table.resize(size);
+                    effects.resized_table = true;
                     continue;
                 }
                 first => {
@@ -153,8 +228,9 @@ impl Decoder {
                     match input.number(if is_kept { 6 } else { 4 })? {
                         0 => input.text(&mut fields.bytes)?,
                         index => {
+                            effects.used_table |= index > STATIC.len();
                             let (name, _) = self.get(index)?;
-                            if is_whole || is_kept {
+                            if !effects.is_cut || is_kept {
                                 fields.bytes.extend_from_slice(name);
                             }
                         }
@@ -163,24 +239,22 @@ impl Decoder {
                     input.text(&mut fields.bytes)?;
                     if is_kept {
                         self.table.insert(&fields.bytes[begin..], name_bytes);
+                        self.kept.push(fields.ends.len() as u32);
                     }
                     name_bytes
                 }
             };
             is_begin = false;
-            let bytes = fields.bytes.len() - begin + OVERHEAD_BYTES;
-            match left.checked_sub(bytes).filter(|_| is_whole) {
-                Some(rest) => {
-                    left = rest;
-                    fields.ends.push(((begin + name_bytes) as u32, fields.bytes.len() as u32));
-                }
-                None => {
-                    is_whole = false;
-                    fields.bytes.truncate(begin);
-                }
+            let list_bytes = effects.list_bytes + fields.bytes.len() - begin + OVERHEAD_BYTES;
+            if effects.is_cut || list_bytes > limit_bytes {
+                effects.is_cut = true;
+                fields.bytes.truncate(begin);
+                continue;
             }
+            effects.list_bytes = list_bytes;
+            fields.ends.push(((begin + name_bytes) as u32, fields.bytes.len() as u32));
         }
-        Ok(is_whole)
+        Ok(effects)
     }
 
     /// What stands at a place: first in the standard's table, then in that of the connection.

@@ -48,6 +48,11 @@ impl Allotment {
         self.shares.iter().sum()
     }
 
+    /// Whether streams of HTTP/2 share its connections.
+    pub fn has_streams(&self) -> bool {
+        self.depth > 1 && matches!(self.target.protocol, Protocol::Http2(_) | Protocol::Grpc(_))
+    }
+
     /// One thread's part of it.
     pub fn place(&self, thread: usize) -> Place<'_> {
         let connections = self.shares[thread];

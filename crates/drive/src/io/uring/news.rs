@@ -6,7 +6,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use super::orders::{error, is, is_refused};
 use super::slot::{
-    CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, TAKEN, WAKE, token,
+    ALARM, CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, TAKEN, WAKE, token,
 };
 use super::{Received, Uring};
 use crate::io::Event;
@@ -21,6 +21,10 @@ impl Uring {
                 // Without it, the thread still wakes at its next alarm, at most a second later.
                 let _ = self.watch_wake();
             }
+            return None;
+        }
+        if entry.user_data() == ALARM {
+            self.alarm = None;
             return None;
         }
         let buffer = cqueue::buffer_select(entry.flags());

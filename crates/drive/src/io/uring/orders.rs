@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -12,7 +12,13 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 
 use super::Uring;
 use super::buffers::GROUP;
-use super::slot::{CANCEL, CONNECT, RECEIVE, SEND_REST, Sending, WAKE, token};
+use super::slot::{ALARM, CANCEL, CONNECT, RECEIVE, SEND_REST, Sending, WAKE, token};
+
+/// A wait of this length sets the alarm. Arrivals that are due within it have timers, which ring a little sooner.
+const LONG_WAIT: Duration = Duration::from_millis(25);
+/// The alarm rings so much before the end of the wait that sets it, and the rest of that has a timer: what its later parts know
+/// of the time is not exact.
+const ALARM_EARLY: Duration = Duration::from_millis(1);
 
 impl Uring {
     /// Queues an order, and makes room first where there is none.
@@ -44,6 +50,23 @@ impl Uring {
         let flags = u32::from(PollFlags::IN.bits());
         let watch = opcode::PollAdd::new(Fd(self.wake.as_raw_fd()), flags).multi(true);
         self.order(&watch.build().user_data(WAKE))
+    }
+
+    /// How long a wait may take by a timer of its own, where the alarm does not ring in time. A long wait sets the alarm if there
+    /// is none: waits that end early, as most do, then set no timer and take none back.
+    pub(super) fn beside_alarm(&mut self, at_most: Option<Duration>) -> io::Result<Option<Duration>> {
+        let Some(time) = at_most.filter(|time| *time >= LONG_WAIT) else { return Ok(at_most) };
+        if self.alarm.is_none() {
+            let early = time - ALARM_EARLY;
+            *self.memory.alarm_in = Timespec::from(early);
+            let alarm = opcode::Timeout::new(&raw const *self.memory.alarm_in);
+            self.order(&alarm.build().user_data(ALARM))?;
+            self.alarm = Some(Instant::now() + early);
+        }
+        // a moment ago is before now, so that the alarm is in time if it would have been then
+        let until = self.waited_until.map(|before| before + time);
+        let is_in_time = self.alarm.zip(until).is_some_and(|(alarm, until)| alarm <= until);
+        Ok(if is_in_time { None } else { at_most })
     }
 
     pub(super) fn receive_from(&mut self, number: u32) -> io::Result<()> {

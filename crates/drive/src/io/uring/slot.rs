@@ -1,5 +1,6 @@
 //! Where sockets live while the kernel may have orders that name them, and how completions name them back.
 
+use io_uring::types::Timespec;
 use socket2::Socket;
 
 use super::CONTROL_BYTES;
@@ -20,6 +21,8 @@ pub(super) const TAKEN: u64 = 5;
 pub(super) const GENERATIONS: u32 = (1 << 28) - 1;
 /// Token of wake-ups; no socket has it, as no slot has this number.
 pub(super) const WAKE: u64 = u64::MAX;
+/// Token of the alarm; the same holds of it.
+pub(super) const ALARM: u64 = u64::MAX - 1;
 
 pub(super) fn token(kind: u64, generation: u32, slot: u32) -> u64 {
     kind << 60 | u64::from(generation) << 32 | u64::from(slot)
@@ -82,4 +85,6 @@ pub(super) struct Memory {
     pub slots: Vec<SocketSlot>,
     /// The form of what is received with a timestamp.
     pub message: Box<libc::msghdr>,
+    /// How long the alarm takes that is ordered next.
+    pub alarm_in: Box<Timespec>,
 }

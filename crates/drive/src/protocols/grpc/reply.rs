@@ -8,6 +8,7 @@ use tidemark_wire::encoding::{Scratch, decode, forget};
 use tidemark_wire::grpc::{GrpcError, Messages, code_of_http, code_of_reset, status_text};
 use tidemark_wire::http2::hpack::Fields;
 
+use super::request::CallHead;
 use crate::clock::nanoseconds;
 use crate::session::answer::Answer;
 use crate::session::failure::{Failure, Violation};
@@ -24,9 +25,10 @@ const ENCODING: &str = "grpc-encoding";
 
 /// A stream's answer, and its buffers, which are used again.
 pub(super) struct Reply {
+    /// Whose messages become JSON, where somebody looks at them.
     method: Option<Method>,
-    /// Whether messages become JSON.
-    needs_body: bool,
+    /// Whether any number of messages is right.
+    answers_many: bool,
     messages: Messages,
     /// How messages of this answer are compressed, once its head has come.
     encoding: Option<Vec<u8>>,
@@ -64,7 +66,7 @@ impl Reply {
     pub fn new(limit_bytes: usize) -> Self {
         Reply {
             method: None,
-            needs_body: false,
+            answers_many: false,
             messages: Messages::new(limit_bytes),
             encoding: None,
             is_list: false,
@@ -85,10 +87,10 @@ impl Reply {
     }
 
     /// Another call begins.
-    pub fn begin(&mut self, method: &Method, needs_body: bool, is_call: bool) {
-        self.is_list = is_call && method.answers_many();
-        self.method = Some(method.clone());
-        self.needs_body = needs_body;
+    pub fn begin(&mut self, head: &CallHead, needs_body: bool, is_call: bool) {
+        self.answers_many = head.answers_many;
+        self.is_list = is_call && head.answers_many;
+        self.method = needs_body.then(|| head.method.clone());
         self.messages.clear();
         self.encoding = None;
         (self.code, self.has_status) = (GrpcCode::Unknown, false);
@@ -127,7 +129,7 @@ impl Reply {
 
     /// Takes the next message, if one has come; whether there was one.
     fn take(&mut self) -> Result<bool, Failure> {
-        let begun = self.needs_body.then(Instant::now);
+        let begun = self.method.is_some().then(Instant::now);
         let Some(message) = self.messages.next().map_err(|error| wrong(&error))? else { return Ok(false) };
         self.count += 1;
         let (Some(begun), Some(method)) = (begun, &self.method) else { return Ok(true) };
@@ -217,7 +219,7 @@ impl Reply {
                 self.words.extend_from_slice(words.as_bytes());
             }
         }
-        if self.needs_body && self.is_list {
+        if self.method.is_some() && self.is_list {
             self.json.extend_from_slice(if self.count == 0 { b"[]" } else { b"]" });
         }
         Ok(())
@@ -233,9 +235,8 @@ impl Reply {
 
     /// Whether as many messages came as the method says.
     pub fn check_count(&self) -> Result<(), Failure> {
-        let answers_many = self.method.as_ref().is_some_and(Method::answers_many);
         match (self.code, self.count) {
-            (GrpcCode::Ok, count) if count != 1 && !answers_many => Err(violation(format!(
+            (GrpcCode::Ok, count) if count != 1 && !self.answers_many => Err(violation(format!(
                 "the status is OK, and the answer has {count} messages in place of one"
             ))),
             (GrpcCode::Ok, _) if !self.messages.is_empty() => {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use tidemark_scenario::plan::{GrpcCall, GrpcStep};
+use tidemark_scenario::plan::{GrpcCall, GrpcStep, RequestPlan};
 use tidemark_scenario::protobuf::{Method, MethodName, Stencil, Types};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::grpc::{self, begin_message, end_message};
@@ -21,13 +21,13 @@ const NO_TYPES: &str = "its message types are not known";
 pub(super) enum Prepared {
     /// A call that is sent whole.
     Call {
-        head: Head,
+        head: CallHead,
         messages: Messages,
         /// Whether somebody looks at the messages of the answer.
         needs_body: bool,
     },
     /// The beginning of a stream.
-    Open(Head),
+    Open(CallHead),
     /// A message over a stream, as JSON.
     Send { message: Template, expects: bool },
     /// The wait for a message.
@@ -38,11 +38,13 @@ pub(super) enum Prepared {
 
 /// How a call begins.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct CallHead {
     request: Message,
     /// Metadata that varies; its names are coded.
     varying: Vec<(Vec<u8>, Template)>,
     pub method: Method,
+    /// Whether any number of messages answers it.
+    pub answers_many: bool,
     pub compresses: bool,
 }
 
@@ -60,8 +62,8 @@ pub(super) struct Messages {
     pub json: Vec<Template>,
     /// How each is written without going through JSON, where it can be.
     stencils: Vec<Option<Stencil>>,
-    /// The bytes, where nothing varies.
-    fixed: Option<Bytes>,
+    /// Whether nothing varies: the request has their bytes.
+    is_fixed: bool,
 }
 
 /// The method of a step that begins a call, which has to take what the step sends; none of any other step.
@@ -85,17 +87,17 @@ pub(super) fn made(
     asked: &ProgramRequest,
     origin: Origin<'_>,
     message: &mut Message,
-) -> Result<Method, String> {
+) -> Result<CallHead, String> {
     let name = asked.path.trim_start_matches('/');
     let method = MethodName::read(name).ok_or_else(|| format!("{name} is no method"))?;
     let literal =
         |(name, value): &(String, String)| (name.to_ascii_lowercase(), Template::literal(value.as_str()));
     let metadata = asked.headers.iter().map(literal).collect();
     let call = GrpcCall { method, metadata, deadline: Some(asked.timeout), compresses: false };
-    let head = Head::new(types, &call, origin)?;
+    let head = CallHead::new(types, &call, origin)?;
     message.repeat(&head.request);
     write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, message.own_body())?;
-    Ok(head.method)
+    Ok(head)
 }
 
 /// Appends a message with its length, made of JSON.
@@ -124,24 +126,25 @@ pub(super) fn write_message(
 impl Prepared {
     /// Those of a plan; in words why one cannot be sent.
     pub fn all(types: Option<&Types>, setup: &Setup<'_>) -> Vec<Result<Prepared, String>> {
-        let one = |request: &tidemark_scenario::plan::RequestPlan| match request.grpc() {
+        let one = |(number, request): (usize, &RequestPlan)| match request.grpc() {
             None => Err("it is not a call of gRPC".to_owned()),
             Some(step) => {
-                Prepared::new(types, step, request.needs_body() || request.shown_body_bytes > 0, setup.origin)
+                let needs_body = request.needs_body() || request.shown_body_bytes > 0;
+                Prepared::new(types, (number, step), needs_body, setup.origin)
             }
         };
-        setup.plan.requests.iter().map(one).collect()
+        setup.plan.requests.iter().enumerate().map(one).collect()
     }
 
     fn new(
         types: Option<&Types>,
-        step: &GrpcStep,
+        (number, step): (usize, &GrpcStep),
         needs_body: bool,
         origin: Origin<'_>,
     ) -> Result<Prepared, String> {
         Ok(match step {
             GrpcStep::Call { call, messages } => {
-                let head = Head::new(types, call, origin)?;
+                let mut head = CallHead::new(types, call, origin)?;
                 let constant = messages.iter().map(Template::as_literal).collect::<Option<Vec<_>>>();
                 let write = |constant: Vec<&[u8]>| {
                     let mut bytes = Vec::new();
@@ -151,11 +154,15 @@ impl Prepared {
                     Ok::<_, String>(Bytes::from(bytes))
                 };
                 let fixed = constant.map(write).transpose()?;
+                if let Some(bytes) = &fixed {
+                    head.request.share(bytes);
+                    head.request.mark_constant(number);
+                }
                 let stencils = messages.iter().map(|json| head.method.stencil(json)).collect();
-                let messages = Messages { json: messages.clone(), stencils, fixed };
+                let messages = Messages { json: messages.clone(), stencils, is_fixed: fixed.is_some() };
                 Prepared::Call { head, messages, needs_body }
             }
-            GrpcStep::Open(call) => Prepared::Open(Head::new(types, call, origin)?),
+            GrpcStep::Open(call) => Prepared::Open(CallHead::new(types, call, origin)?),
             GrpcStep::Send { message, expects } => {
                 Prepared::Send { message: message.clone(), expects: *expects }
             }
@@ -165,8 +172,8 @@ impl Prepared {
     }
 }
 
-impl Head {
-    fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<Head, String> {
+impl CallHead {
+    fn new(types: Option<&Types>, call: &GrpcCall, origin: Origin<'_>) -> Result<CallHead, String> {
         let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
         let mut request = Message::default();
         let opening = Opening::new("POST", origin.is_secured, origin.authority)?;
@@ -190,7 +197,8 @@ impl Head {
                 None => varying.push((coded_name(name)?, value.clone())),
             }
         }
-        Ok(Head { request, varying, method, compresses: call.compresses })
+        let answers_many = method.answers_many();
+        Ok(CallHead { request, varying, method, answers_many, compresses: call.compresses })
     }
 
     /// A request without a body as a person reads it.
@@ -225,13 +233,12 @@ impl Messages {
     /// Makes the bytes of the messages a request's body.
     pub fn make(
         &self,
-        head: &Head,
+        head: &CallHead,
         cx: &mut Context<'_>,
         room: &mut Room,
         message: &mut Message,
     ) -> Result<(), Failure> {
-        if let Some(bytes) = &self.fixed {
-            message.share(bytes);
+        if self.is_fixed {
             return Ok(());
         }
         let bytes = message.own_body();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tidemark_record::Outcome;
 use tidemark_scenario::{Context, Template};
 
-use super::request::{self, Head, Prepared};
+use super::request::{self, CallHead, Prepared};
 use super::{Awaiting, Calls};
 use crate::io::Io;
 use crate::protocols::http2::request::Message;
@@ -24,7 +24,7 @@ fn show(written: &mut Option<Vec<u8>>, head: Option<&Message>, messages: &[Templ
     let Some(written) = written else { return };
     written.clear();
     if let Some(head) = head {
-        Head::show(head, written);
+        CallHead::show(head, written);
     }
     for message in messages {
         // what cannot be rendered is told where it is sent
@@ -99,7 +99,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 head.make(cx, &mut self.room.text, message)?;
                 messages.make(head, cx, &mut self.room, message)?;
                 show(&mut self.written, Some(message), &messages.json, cx);
-                call.reply.begin(&head.method, *needs_body, true);
+                call.reply.begin(head, *needs_body, true);
                 self.http.ask(s, false);
                 Awaiting::Whole
             }
@@ -107,7 +107,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let message = self.http.message(s);
                 head.make(cx, &mut self.room.text, message)?;
                 show(&mut self.written, Some(message), &[], cx);
-                call.reply.begin(&head.method, true, false);
+                call.reply.begin(head, true, false);
                 (call.opened_by, call.is_told) = (Some(request), false);
                 self.http.ask(s, true);
                 Awaiting::Begun
@@ -160,10 +160,10 @@ impl<I: Io + 'static> Transport for Calls<I> {
         };
         let origin =
             Origin { authority: &self.authority, base_path: "", is_secured: self.is_secured, proxy: None };
-        let method = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
+        let head = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
             .map_err(Failure::Unsendable)?;
         let call = &mut self.calls[s];
-        call.reply.begin(&method, !asked.status_only, true);
+        call.reply.begin(&head, !asked.status_only, true);
         call.next = Awaiting::Whole;
         self.http.ask(s, false);
         Ok(())
@@ -211,6 +211,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
+            self.is_of_reading = false;
             if let Some((s, event)) = self.notices.pop_front() {
                 return Some((s as usize, event));
             }
@@ -218,6 +219,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 return Some(opened);
             }
             let Some((s, event)) = self.http.next() else { return self.opened() };
+            self.is_of_reading = true;
             if let Some(event) = self.on_event(s, event) {
                 return Some((s, event));
             }
@@ -250,6 +252,15 @@ impl<I: Io + 'static> Transport for Calls<I> {
 }
 
 impl<I: Io + 'static> Readings for Calls<I> {
+    fn reading(&self) -> Option<u64> {
+        self.http.reading().filter(|_| self.is_of_reading)
+    }
+
+    /// What nothing answers is over as soon as it is sent.
+    fn leaves_over(&self, s: usize) -> Option<usize> {
+        self.http.leaves_over(s).filter(|_| self.calls[s].next == Awaiting::Whole)
+    }
+
     fn answer_begun(&self, s: usize) -> Option<Instant> {
         self.http.answer_begun(s)
     }

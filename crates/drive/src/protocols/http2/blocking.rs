@@ -3,14 +3,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use tidemark_wire::http2::connection::{Connection, Event, Request};
+use tidemark_wire::http2::connection::{Connection, Request};
 
-use super::answer::Reply;
 use super::failure;
 use super::request::Message;
+use super::stream::{Exchange, Stream, Unanswered};
 use crate::io::stream_failure::broken;
 use crate::session::answer::Answer;
-use crate::session::failure::Violation;
 
 /// Bytes of a reading.
 const READ_BYTES: usize = 16 << 10;
@@ -39,15 +38,16 @@ impl<'s, S: Read + Write> Caller<'s, S> {
     /// # Errors
     /// If there is none.
     pub fn ask(&mut self, message: &Message) -> io::Result<impl Answer + use<S>> {
-        let mut reply = Reply::default();
-        reply.begin(message.is_head(), true, 0);
         let body = message.body();
         let request = Request { ends: body.is_empty(), is_head: message.is_head(), ..Request::default() };
-        let stream = self.connection.request(message.block(), request, &mut self.output);
-        let stream = stream.ok_or_else(failure::unsent)?;
+        let number = self.connection.request(message.block(), request, &mut self.output);
+        let number = number.ok_or_else(failure::unsent)?;
         if !body.is_empty() {
-            self.connection.send(stream, body, true, |sent| message.rest(sent), &mut self.output);
+            self.connection.send(number, body, true, |sent| message.rest(sent), &mut self.output);
         }
+        let mut stream = Stream::default();
+        stream.reply.begin(message.is_head(), true, 0);
+        stream.exchange = Some(Exchange::new(number, false, false, 0));
         let mut room = [0; READ_BYTES];
         loop {
             self.write()?;
@@ -59,9 +59,18 @@ impl<'s, S: Read + Write> Caller<'s, S> {
             if bytes == 0 {
                 return Err(broken("the server closed the connection of HTTP/2"));
             }
-            if self.read(&room[..bytes], &mut reply)? {
-                self.write()?;
-                return Ok(reply);
+            self.read(&room[..bytes], &mut stream)?;
+            let ended = stream.exchange.as_mut().and_then(|exchange| exchange.ended.take());
+            match ended {
+                None => {}
+                Some(Ok(())) => {
+                    self.write()?;
+                    return Ok(stream.reply);
+                }
+                Some(Err(Unanswered::Error(error))) => return Err(failure::told(error)),
+                Some(Err(Unanswered::Violation(violation))) => {
+                    return Err(io::Error::new(ErrorKind::InvalidData, violation.to_string()));
+                }
             }
         }
     }
@@ -84,28 +93,12 @@ impl<'s, S: Read + Write> Caller<'s, S> {
         }
     }
 
-    /// Takes what came; whether the answer is whole.
-    fn read(&mut self, mut input: &[u8], reply: &mut Reply) -> io::Result<bool> {
-        let wrong = |violation: Violation| io::Error::new(ErrorKind::InvalidData, violation.to_string());
-        let mut is_whole = false;
+    /// Takes what came.
+    fn read(&mut self, mut input: &[u8], stream: &mut Stream) -> io::Result<()> {
+        let came = (Instant::now(), 0);
         while let Some(event) = self.connection.next(&mut input, &mut self.output).map_err(failure::wrong)? {
-            match event {
-                Event::Interim { .. } => {}
-                Event::Head { status, ends, .. } => {
-                    is_whole = ends;
-                    reply.take_head(status, self.connection.fields(), BODY_BYTES).map_err(wrong)?;
-                }
-                Event::Data { bytes, ends, .. } => {
-                    is_whole = ends;
-                    reply.take_body(bytes, BODY_BYTES).map_err(wrong)?;
-                }
-                Event::Trailers { .. } => {
-                    is_whole = true;
-                    reply.take_trailers(self.connection.fields()).map_err(wrong)?;
-                }
-                Event::Failed { why, .. } => return Err(failure::told(why)),
-            }
+            stream.take(event, self.connection.fields(), came, BODY_BYTES);
         }
-        Ok(is_whole)
+        Ok(())
     }
 }

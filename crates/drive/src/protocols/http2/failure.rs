@@ -11,7 +11,7 @@ use crate::io::stream_failure::{self, broken};
 pub(super) fn told(error: StreamError) -> io::Error {
     match error {
         StreamError::Reset(reason) => broken(format!("the server reset the stream ({reason})")),
-        StreamError::Left(reason) => {
+        StreamError::NotTaken(reason) => {
             broken(format!("the server is going away ({reason}) and did not take the request"))
         }
         StreamError::Wrong(violation) => wrong(violation),
@@ -26,7 +26,7 @@ pub(super) fn wrong(violation: Violation) -> io::Error {
 /// Whether the server says that it has done nothing about this request, so that it may be sent again: it ends the connection
 /// in order, and the stream is behind the last one that the GOAWAY names (RFC 9113, 6.8); or it refuses the stream (8.7).
 pub(super) fn was_not_taken(error: StreamError) -> bool {
-    matches!(error, StreamError::Left(Reason::NO_ERROR) | StreamError::Reset(Reason::REFUSED_STREAM))
+    matches!(error, StreamError::NotTaken(Reason::NO_ERROR) | StreamError::Reset(Reason::REFUSED_STREAM))
 }
 
 /// Of a request that was [not taken](was_not_taken).
@@ -44,11 +44,11 @@ pub(super) fn unsent() -> io::Error {
     stream_failure::untaken("the server is going away, and the connection takes no further request")
 }
 
-/// Of a message with which more than so many bytes would wait on its stream.
-pub(super) fn untakeable(most: usize) -> io::Error {
-    let most = most >> 20;
+/// Of a message with which more than so many bytes would wait there.
+pub(super) fn untakeable(most_bytes: usize, place: &str) -> io::Error {
+    let most = most_bytes >> 20;
     stream_failure::unsendable(format!(
-        "the server grants no window, or does not read: more than {most} MiB would wait on the stream"
+        "the server grants no window, or does not read: more than {most} MiB would wait on {place}"
     ))
 }
 

@@ -2,51 +2,62 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use tidemark_wire::http2::frame::{self, Head, PAYLOAD_BYTES, PREFACE, flag, kind, setting};
+use tidemark_wire::http2::connection::Connection;
+use tidemark_wire::http2::frame::HEAD_BYTES;
 
-/// An empty SETTINGS frame.
-const SETTINGS: [u8; frame::HEAD_BYTES] = [0, 0, 0, kind::SETTINGS, 0, 0, 0, 0, 0];
+/// Bytes of a reading.
+const READ_BYTES: usize = 1 << 10;
 
-/// Says hello, and learns how many streams the server takes on a connection; none if it has no bound.
+/// Says hello, and learns how many streams the server takes on a connection.
 ///
 /// # Errors
 /// If it does not answer as a server of HTTP/2.
-pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Option<u32>> {
-    stream.write_all(PREFACE)?;
-    stream.write_all(&SETTINGS)?;
+pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<usize> {
+    let mut output = Vec::new();
+    let mut connection = Connection::new(&mut output);
+    stream.write_all(&output)?;
     stream.flush()?;
-    let mut head = [0; frame::HEAD_BYTES];
-    stream.read_exact(&mut head).map_err(|error| match error.kind() {
+    let mut room = [0; READ_BYTES];
+    // enough of an answer to tell HTTP/1.1 by
+    stream.read_exact(&mut room[..HEAD_BYTES]).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             io::Error::new(ErrorKind::TimedOut, "the server does not answer the preface of HTTP/2")
         }
-        ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the server closed the connection"),
+        ErrorKind::UnexpectedEof => closed(),
         _ => error,
     })?;
-    let wrong = |text: &str| Err(io::Error::new(ErrorKind::InvalidData, text));
-    if head.starts_with(b"HTTP/") {
-        return wrong("the server answers in HTTP/1.1");
+    let wrong = |words: String| Err(io::Error::new(ErrorKind::InvalidData, words));
+    if room.starts_with(b"HTTP/") {
+        return wrong("the server answers in HTTP/1.1".into());
     }
-    let head = Head::read(&head);
-    let length = head.length;
-    if head.kind != kind::SETTINGS
-        || head.has(flag::ACK)
-        || length > PAYLOAD_BYTES
-        || !length.is_multiple_of(setting::BYTES)
-    {
-        return wrong("what the server answers is not HTTP/2");
+    let mut bytes = HEAD_BYTES;
+    loop {
+        // no stream is open that an event could be for
+        if let Err(violation) = connection.next(&mut &room[..bytes], &mut output) {
+            return wrong(format!("what the server answers is not HTTP/2: {violation}"));
+        }
+        if connection.is_greeted() {
+            return Ok(connection.most_streams());
+        }
+        bytes = match stream.read(&mut room)? {
+            0 => return Err(closed()),
+            bytes => bytes,
+        };
     }
-    let mut settings = vec![0; length];
-    stream.read_exact(&mut settings)?;
-    let mut most = settings
-        .chunks_exact(setting::BYTES)
-        .filter(|one| u16::from_be_bytes([one[0], one[1]]) == setting::MAX_CONCURRENT_STREAMS);
-    Ok(most.next_back().map(|one| u32::from_be_bytes([one[2], one[3], one[4], one[5]])))
+}
+
+fn closed() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")
 }
 
 #[cfg(test)]
 mod tests {
+    use tidemark_wire::http2::frame::PREFACE;
+
     use super::*;
+
+    /// An empty SETTINGS frame.
+    const SETTINGS: [u8; HEAD_BYTES] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
     /// Has an answer ready, and keeps what it is told.
     struct Script(io::Cursor<Vec<u8>>, Vec<u8>);
@@ -67,7 +78,7 @@ mod tests {
         }
     }
 
-    fn answered(answer: &[u8]) -> Result<Option<u32>, String> {
+    fn answered(answer: &[u8]) -> Result<usize, String> {
         let mut script = Script(io::Cursor::new(answer.to_vec()), Vec::new());
         let greeted = greet(&mut script).map_err(|error| error.to_string());
         assert!(script.1.starts_with(PREFACE));
@@ -76,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_server_says_how_many_streams_it_takes() {
-        assert_eq!(answered(&SETTINGS), Ok(None));
+        assert_eq!(answered(&SETTINGS), Ok(usize::MAX));
         let two = [0, 0, 12, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 3, 0, 0, 0, 100];
-        assert_eq!(answered(&two), Ok(Some(100)));
+        assert_eq!(answered(&two), Ok(100));
     }
 
     #[test]
@@ -87,6 +98,7 @@ mod tests {
         assert!(error.contains("HTTP/1.1"), "{error}");
         assert!(answered(b"220 smtp ready\r\n").unwrap_err().contains("not HTTP/2"));
         assert!(answered(b"").unwrap_err().contains("closed"));
+        assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3]).unwrap_err().contains("closed"));
         assert!(answered(&[0, 0, 0, 4, 1, 0, 0, 0, 0]).unwrap_err().contains("not HTTP/2"));
         assert!(answered(&[0, 0, 7, 4, 0, 0, 0, 0, 0]).unwrap_err().contains("not HTTP/2"));
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 1]).is_err());

@@ -7,7 +7,7 @@ use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
 use tidemark_wire::http1::is_token;
 use tidemark_wire::http2::hpack::{self, Fields};
-use tidemark_wire::http2::is_value;
+use tidemark_wire::http2::{is_of_connection, is_value};
 
 use crate::protocols::http::{BODY_METHODS, has_header, says_no_body, unmet};
 use crate::protocols::transport::Origin;
@@ -16,9 +16,6 @@ use crate::session::jar::Jar;
 use crate::session::location::locate;
 use crate::session::program::ProgramRequest;
 
-/// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
-const OF_CONNECTION: [&str; 6] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"];
 /// Room for a body that is kept for the next one.
 const RETAINED_BYTES: usize = 1 << 20;
 
@@ -33,6 +30,8 @@ pub(in crate::protocols) struct Message {
     body: Body,
     /// The body, where it is this request's own.
     own: Vec<u8>,
+    /// Its number among a plan's, where it is one in which nothing varies.
+    constant: Option<usize>,
 }
 
 /// Which body a request has.
@@ -91,11 +90,21 @@ impl Message {
         self.body = Body::Own;
         self.own.clear();
         self.own.shrink_to(RETAINED_BYTES);
+        self.constant = None;
         Ok(())
+    }
+
+    /// Nothing in it varies, and it has this number among those of its plan.
+    pub fn mark_constant(&mut self, number: usize) {
+        self.constant = Some(number);
     }
 
     /// Becomes the same as another one.
     pub fn repeat(&mut self, other: &Message) {
+        if self.constant.is_some() && self.constant == other.constant {
+            return;
+        }
+        self.constant = other.constant;
         self.block.clear();
         self.block.extend_from_slice(&other.block);
         (self.path, self.is_head, self.body) = (other.path.clone(), other.is_head, other.body.clone());
@@ -108,6 +117,7 @@ impl Message {
         if !is_value(value) {
             return Err(unsendable("the value of a header"));
         }
+        self.constant = None;
         self.block.extend_from_slice(coded_name);
         hpack::write_value(value, &mut self.block);
         Ok(())
@@ -135,11 +145,13 @@ impl Message {
 
     /// Its body is one that others have, too.
     pub fn share(&mut self, body: &Bytes) {
+        self.constant = None;
         self.body = Body::Shared(body.clone());
     }
 
     /// Room for a body of its own.
     pub fn own_body(&mut self) -> &mut Vec<u8> {
+        self.constant = None;
         &mut self.own
     }
 
@@ -193,12 +205,27 @@ pub(in crate::protocols) fn coded_name(name: &str) -> Result<Vec<u8>, String> {
         return Err(unsendable("the name of a header"));
     }
     let name = name.to_ascii_lowercase();
-    if OF_CONNECTION.contains(&name.as_str()) {
+    if name == "host" || is_of_connection(name.as_bytes()) {
         return Err(unsendable("a header that speaks of a connection of HTTP/1.1"));
     }
     let mut coded = Vec::new();
     hpack::write_name(name.as_bytes(), &mut coded);
     Ok(coded)
+}
+
+/// Whether a plan's header is not sent: HTTP/2 forbids it, or has it in another form.
+fn is_left_out(name: &str, value: &Template) -> bool {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "host" => true,
+        "te" => !value.as_literal().is_some_and(says_trailers),
+        _ => is_of_connection(name.as_bytes()),
+    }
+}
+
+/// Whether the value of `te` is the one that HTTP/2 allows.
+fn says_trailers(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"trailers")
 }
 
 /// What varies in a request.
@@ -232,18 +259,18 @@ pub(super) struct Prepared {
     pub shown_bytes: usize,
 }
 
-/// What the requests of programs are put into.
+/// Where the requests of programs go.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct Destination {
     is_secured: bool,
     authority: String,
     base_path: String,
 }
 
-impl Frame {
+impl Destination {
     /// For this server.
-    pub fn new(origin: Origin<'_>) -> Frame {
-        Frame {
+    pub fn new(origin: Origin<'_>) -> Destination {
+        Destination {
             is_secured: origin.is_secured,
             authority: origin.authority.to_owned(),
             base_path: origin.base_path.to_owned(),
@@ -265,6 +292,9 @@ impl Frame {
         let opening = Opening::new(&made.method, self.is_secured, authority)?;
         message.begin(&opening, format!("{}{}", self.base_path, made.path).as_bytes())?;
         for (name, value) in made.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+            if name.eq_ignore_ascii_case("te") && !says_trailers(value.as_bytes()) {
+                return Err(unsendable("the header te may only say trailers over HTTP/2"));
+            }
             message.header(&coded_name(name)?, value.as_bytes())?;
         }
         if !made.without_cookies && made.header("cookie").is_none() {
@@ -280,15 +310,16 @@ impl Frame {
 }
 
 impl Prepared {
-    /// For this server; in words why it cannot be sent.
-    pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+    /// The request of this number in a plan, for this server; in words why it cannot be sent.
+    pub fn new(
+        (number, request): (usize, &HttpRequest),
+        needs_body: bool,
+        origin: Origin<'_>,
+    ) -> Result<Prepared, String> {
         if !request.upload.is_empty() {
             return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
         }
-        let headers = request
-            .headers
-            .iter()
-            .filter(|(name, _)| !OF_CONNECTION.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)));
+        let headers = request.headers.iter().filter(|(name, value)| !is_left_out(name, value));
         let headers = headers.map(|(name, value)| Ok((coded_name(name)?, value.clone())));
         let literal = request.body.as_ref().and_then(Template::as_literal);
         let mut prepared = Prepared {
@@ -309,6 +340,9 @@ impl Prepared {
             shown_bytes: 0,
         };
         prepared.whole = prepared.fixed()?;
+        if let Some(whole) = &mut prepared.whole {
+            whole.mark_constant(number);
+        }
         Ok(prepared)
     }
 
@@ -394,7 +428,7 @@ mod tests {
     /// As it leaves where the session's variable has this value.
     fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
         let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false, proxy: None };
-        let prepared = Prepared::new(request, true, origin)?;
+        let prepared = Prepared::new((0, request), true, origin)?;
         let shared = Shared::new(0, Vec::new());
         let mut slot = Slot::default();
         slot.set_text(value.as_bytes());
@@ -426,14 +460,21 @@ mod tests {
         let request = HttpRequest {
             method: "POST".into(),
             target: Template::literal("/a?b=c"),
-            headers: vec![header("Connection", "close"), header("X-A", "1"), header("x-a", "2")],
+            headers: vec![
+                header("Connection", "close"),
+                header("Proxy-Connection", "close"),
+                header("TE", "gzip"),
+                header("te", "trailers"),
+                header("X-A", "1"),
+                header("x-a", "2"),
+            ],
             body: Some(Template::literal("xyz")),
             ..HttpRequest::default()
         };
         let sent = message(&request, "", &Jar::default()).unwrap();
         assert_eq!(
             headers(&sent),
-            ":method=POST :scheme=http :authority=h:81 :path=/v1/a?b=c x-a=1 x-a=2 content-length=3"
+            ":method=POST :scheme=http :authority=h:81 :path=/v1/a?b=c te=trailers x-a=1 x-a=2 content-length=3"
         );
         assert_eq!(
             (sent.path(), sent.body(), &sent.rest(1)[..]),

@@ -100,10 +100,10 @@ impl Stream {
                 exchange.ended = Some(Err(Unanswered::Error(why)));
                 return true;
             }
-            Event::Head { status, ends, .. } => {
+            Event::Head { status, length, ends, .. } => {
                 exchange.receptions_at_head = receptions;
                 self.begun = Some(came);
-                reply.take_head(status, fields, body_bytes).map(|()| ends)
+                reply.take_head((status, length), fields, body_bytes).map(|()| ends)
             }
             Event::Data { bytes, ends, .. } => reply.take_body(bytes, body_bytes).map(|()| ends),
             Event::Trailers { .. } if reply.wants_trailers() => reply.take_trailers(fields).map(|()| true),

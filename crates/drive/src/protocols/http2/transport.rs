@@ -50,7 +50,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
             }
         };
         stream.stays_open = request.stays_open;
-        let made = self.frame.make(request, (jar, now_s), &mut self.scratch, &mut stream.message);
+        let made = self.destination.make(request, (jar, now_s), &mut self.scratch, &mut stream.message);
         made.map_err(Failure::Unsendable)?;
         stream.ask(true, 0);
         Ok(())
@@ -114,6 +114,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        self.reading = None;
         self.flush_all();
         let more = !self.notices.is_empty() || !self.woken.is_empty() || !self.dirty.is_empty();
         let ping_in = self.ping.as_mut().map(|ping| {
@@ -133,6 +134,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             if let Some((s, event, made)) = self.notices.pop_front() {
+                self.reading = None;
                 self.streams[s as usize].is_first = made;
                 return Some((s as usize, event));
             }
@@ -187,6 +189,17 @@ impl<I: Io + 'static> Transport for Streams<I> {
 }
 
 impl<I: Io + 'static> Readings for Streams<I> {
+    fn reading(&self) -> Option<u64> {
+        self.reading
+    }
+
+    /// Where streams share a connection, all that follows the answers of a reading leaves together.
+    fn leaves_over(&self, s: usize) -> Option<usize> {
+        let stream = &self.streams[s];
+        let link = stream.link.filter(|_| self.each > 1 && stream.piece.is_none())?;
+        Some(link as usize)
+    }
+
     fn answer_begun(&self, s: usize) -> Option<Instant> {
         self.streams[s].begun
     }

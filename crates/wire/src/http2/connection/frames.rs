@@ -1,10 +1,10 @@
 //! What each frame of a server means.
 
-use super::head::{self, Wrong};
+use super::head::{self, Answer, Wrong};
 use super::{
     BLOCK_BYTES, BLOCK_FRAMES, Connection, Data, Event, HEADERS_BYTES, Listing, OWED_BYTES, Step, StreamError,
 };
-use crate::http2::frame::{self, Head, MOST, PAYLOAD_BYTES, flag, kind, setting};
+use crate::http2::frame::{self, FrameHead, MOST, PAYLOAD_BYTES, flag, kind, setting};
 use crate::http2::{Reason, Violation};
 
 /// Bytes of the priority in a HEADERS frame.
@@ -25,7 +25,7 @@ impl Connection {
     /// A frame other than DATA.
     pub(super) fn frame(
         &mut self,
-        head: Head,
+        head: FrameHead,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Step<'static>, Violation> {
@@ -47,7 +47,12 @@ impl Connection {
         Ok(Step::Read)
     }
 
-    fn headers(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<Step<'static>, Violation> {
+    fn headers(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Step<'static>, Violation> {
         if head.stream == 0 {
             return Err(of_no_stream());
         }
@@ -67,7 +72,7 @@ impl Connection {
 
     fn continuation(
         &mut self,
-        head: Head,
+        head: FrameHead,
         part: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Step<'static>, Violation> {
@@ -99,6 +104,11 @@ impl Connection {
             .decoder
             .decode(block, HEADERS_BYTES, &mut self.fields)
             .map_err(|_| Violation::new(Reason::COMPRESSION_ERROR, "a header block that cannot be read"))?;
+        let known = self.decoder.place();
+        if let Some(place) = known.filter(|_| !self.decoder.is_repeated()) {
+            // what stood there before may have been another one's
+            self.answers[place] = None;
+        }
         let Some(stream) = self.streams.get_mut(&id) else { return self.late(id) };
         let owner = stream.owner;
         if !is_whole {
@@ -106,7 +116,7 @@ impl Connection {
             return Ok(self.fail(id, Violation::new(Reason::ENHANCE_YOUR_CALM, words), out));
         }
         if stream.has_answer {
-            let read = head::trailers(&self.fields).and_then(|()| match (ends, stream.left) {
+            let read = head::trailers(&self.fields).and_then(|()| match (ends, stream.missing) {
                 (false, _) => Err("trailers of the answer do not end it".into()),
                 (true, Some(1..)) => Err(TOO_SHORT.into()),
                 (true, _) => Ok(()),
@@ -119,8 +129,15 @@ impl Connection {
                 Err(wrong) => self.wrong(id, wrong, out),
             };
         }
-        let (status, length) = match head::answer(&mut self.fields) {
-            Ok(head) => (head.status, head.length),
+        let read = match known.filter(|_| self.decoder.is_repeated()).and_then(|place| self.answers[place]) {
+            Some(answer) => Ok(head::again(answer, &mut self.fields)),
+            None => head::answer(&mut self.fields),
+        };
+        if let Some(place) = known {
+            self.answers[place] = read.ok();
+        }
+        let Answer { status, length } = match read {
+            Ok(answer) => answer,
             Err(wrong) => return self.wrong(id, wrong, out),
         };
         if status < 200 {
@@ -132,23 +149,27 @@ impl Connection {
             };
         }
         stream.has_answer = true;
-        stream.left = match status {
+        stream.missing = match status {
             _ if stream.is_head => Some(0),
             // whatever their length says
             204 | 304 => None,
             _ => length,
         };
         if ends {
-            if stream.left > Some(0) {
+            if stream.missing > Some(0) {
                 return self.wrong(id, TOO_SHORT.into(), out);
             }
             self.finish(id, out);
         }
-        Ok(Step::Came(Event::Head { owner, status, ends }))
+        Ok(Step::Came(Event::Head { owner, status, length, ends }))
     }
 
     /// A DATA frame begins.
-    pub(super) fn begin_data(&mut self, head: Head, out: &mut Vec<u8>) -> Result<Step<'static>, Violation> {
+    pub(super) fn begin_data(
+        &mut self,
+        head: FrameHead,
+        out: &mut Vec<u8>,
+    ) -> Result<Step<'static>, Violation> {
         let id = head.stream;
         let ends = head.has(flag::END_STREAM);
         // all of the frame counts, its padding too
@@ -160,7 +181,7 @@ impl Connection {
         if says_padding && bytes == 0 {
             return Err(Violation::size("a frame ends within its padding"));
         }
-        self.data = Some(Data { stream: id, left: head.length, padding: 0, says_padding, ends });
+        self.data = Some(Data { stream: id, missing: head.length, padding: 0, says_padding, ends });
         let Some(stream) = self.streams.get_mut(&id) else {
             self.release_connection(bytes, out);
             return self.late(id);
@@ -195,8 +216,8 @@ impl Connection {
             let Some((padding, rest)) = input.split_first() else { return Ok(Step::Wanting) };
             *input = rest;
             (data.padding, data.says_padding) = (usize::from(*padding), false);
-            data.left -= 1;
-            if data.padding > data.left {
+            data.missing -= 1;
+            if data.padding > data.missing {
                 return Err(TOO_MUCH_PADDING);
             }
             if !data.ends {
@@ -204,10 +225,10 @@ impl Connection {
                 self.release_held(data.stream, data.padding as u32 + 1, out);
             }
         }
-        let (bytes, rest) = input.split_at(input.len().min(data.left - data.padding));
+        let (bytes, rest) = input.split_at(input.len().min(data.missing - data.padding));
         *input = rest;
-        data.left -= bytes.len();
-        let is_last = data.left == data.padding;
+        data.missing -= bytes.len();
+        let is_last = data.missing == data.padding;
         if is_last {
             self.skipped = data.padding;
         }
@@ -221,9 +242,9 @@ impl Connection {
             return Ok(Step::Read);
         };
         let owner = stream.owner;
-        if let Some(left) = &mut stream.left {
-            match left.checked_sub(bytes.len() as u64) {
-                Some(rest) if rest == 0 || !ends => *left = rest,
+        if let Some(missing) = &mut stream.missing {
+            match missing.checked_sub(bytes.len() as u64) {
+                Some(rest) if rest == 0 || !ends => *missing = rest,
                 Some(_) => return self.wrong(data.stream, TOO_SHORT.into(), out),
                 None => {
                     return self.wrong(
@@ -240,7 +261,12 @@ impl Connection {
         Ok(Step::Came(Event::Data { owner, bytes, ends }))
     }
 
-    fn reset(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<Step<'static>, Violation> {
+    fn reset(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Step<'static>, Violation> {
         let reason = Reason(number(payload)?);
         self.check_number(head.stream)?;
         Ok(match self.remove(head.stream, out) {
@@ -251,7 +277,7 @@ impl Connection {
 
     fn window_update(
         &mut self,
-        head: Head,
+        head: FrameHead,
         more: u32,
         out: &mut Vec<u8>,
     ) -> Result<Step<'static>, Violation> {
@@ -282,7 +308,7 @@ impl Connection {
         Ok(Step::Read)
     }
 
-    fn settings(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
+    fn settings(&mut self, head: FrameHead, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         if head.stream != 0 {
             return Err(Violation::protocol("SETTINGS on a stream"));
         }
@@ -334,7 +360,7 @@ impl Connection {
         Ok(())
     }
 
-    fn pinged(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
+    fn pinged(&mut self, head: FrameHead, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         if head.stream != 0 {
             return Err(Violation::protocol("a PING is of a stream"));
         }
@@ -360,7 +386,7 @@ impl Connection {
         }
     }
 
-    fn going_away(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
+    fn going_away(&mut self, head: FrameHead, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         if head.stream != 0 {
             return Err(Violation::protocol("a GOAWAY is of a stream"));
         }
@@ -372,12 +398,12 @@ impl Connection {
             return Err(Violation::protocol("a GOAWAY takes streams that the one before did not"));
         }
         self.last = Some(last);
-        let mut left: Vec<u32> = self.streams.keys().copied().filter(|id| *id > last).collect();
-        left.sort_unstable();
-        for id in left {
+        let mut behind: Vec<u32> = self.streams.keys().copied().filter(|id| *id > last).collect();
+        behind.sort_unstable();
+        for id in behind {
             if let Some(owner) = self.remove(id, out) {
-                self.given_up.push(id);
-                self.told.push_back((owner, StreamError::Left(reason)));
+                self.abandoned.push(id);
+                self.told.push_back((owner, StreamError::NotTaken(reason)));
             }
         }
         Ok(())
@@ -386,7 +412,7 @@ impl Connection {
     /// A frame of a stream that is over, or never began.
     fn late(&self, id: u32) -> Result<Step<'static>, Violation> {
         self.check_number(id)?;
-        match self.given_up.may_have(id) {
+        match self.abandoned.may_have(id) {
             true => Ok(Step::Read),
             false => Err(Violation::new(Reason::STREAM_CLOSED, "a frame came on a stream that is over")),
         }

@@ -1,7 +1,10 @@
 //! What a header block says about an answer (RFC 9113, 8.2 and 8.3).
 
 use crate::http2::hpack::Fields;
-use crate::http2::{Violation, is_value};
+use crate::http2::{Violation, is_of_connection, is_value};
+
+/// An answer has one pseudo-header, its status.
+const PSEUDO: usize = 1;
 
 /// Bytes that may stand in a name: those of a token, without upper case.
 const OF_NAMES: [bool; 256] = of_names();
@@ -20,9 +23,9 @@ const fn of_names() -> [bool; 256] {
     of_names
 }
 
-/// What an answer begins with.
+/// What the head of an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct Answer {
     pub status: u16,
     /// Bytes of the body, as its length says.
     pub length: Option<u64>,
@@ -44,7 +47,7 @@ impl From<&'static str> for Wrong {
 }
 
 /// Reads the head of an answer. Its pseudo-headers are passed over from then on.
-pub(super) fn answer(fields: &mut Fields) -> Result<Head, Wrong> {
+pub(super) fn answer(fields: &mut Fields) -> Result<Answer, Wrong> {
     let (mut status, mut length, mut pseudo) = (None, None, 0);
     for (index, (name, value)) in fields.iter_all().enumerate() {
         if let [b':', name @ ..] = name {
@@ -73,9 +76,16 @@ pub(super) fn answer(fields: &mut Fields) -> Result<Head, Wrong> {
             length = told;
         }
     }
-    fields.hide(pseudo);
     let status = status.ok_or("the answer has no :status")?;
-    Ok(Head { status, length })
+    debug_assert_eq!(pseudo, PSEUDO);
+    fields.hide(PSEUDO);
+    Ok(Answer { status, length })
+}
+
+/// The same of a list that was an answer's before.
+pub(super) fn again(answer: Answer, fields: &mut Fields) -> Answer {
+    fields.hide(PSEUDO);
+    answer
 }
 
 /// Reads headers behind a body.
@@ -107,8 +117,7 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), Wrong> {
     if !is_value(value) {
         return Err("the value of a header has a byte that it cannot have".into());
     }
-    if matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
-    {
+    if is_of_connection(name) {
         return Err("a header of HTTP/1.1 connections".into());
     }
     Ok(())

@@ -56,7 +56,7 @@ impl Connection {
             holds: request.holds,
             is_head: request.is_head,
             has_answer: false,
-            left: None,
+            missing: None,
             window: i64::from(self.stream_window),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -165,7 +165,7 @@ impl Connection {
     /// Resets a stream that is not over; whose it was.
     pub(super) fn end(&mut self, id: u32, reason: Reason, out: &mut Vec<u8>) -> Option<u32> {
         let owner = self.remove(id, out)?;
-        self.given_up.push(id);
+        self.abandoned.push(id);
         frame::write(kind::RST_STREAM, 0, id, &reason.0.to_be_bytes(), out);
         Some(owner)
     }
@@ -193,7 +193,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http2::frame::{Head, MOST};
+    use crate::http2::frame::{FrameHead, MOST};
 
     #[test]
     fn numbers_of_streams_are_used_up() {
@@ -214,7 +214,7 @@ mod tests {
         connection.request(&vec![7; 2 * PAYLOAD_BYTES + 1], request, &mut out);
         let mut heads = Vec::new();
         while let Some((bytes, rest)) = out.split_first_chunk() {
-            let head = Head::read(bytes);
+            let head = FrameHead::read(bytes);
             out = rest[head.length..].to_vec();
             heads.push((head.kind, head.flags, head.length));
         }

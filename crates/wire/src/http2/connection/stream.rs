@@ -6,13 +6,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use bytes::Bytes;
 
 /// Streams that were given up and whose late frames are still told from wrong ones.
-const GIVEN_UP_STREAMS: usize = 4_096;
+const ABANDONED_STREAMS: usize = 4_096;
 
 /// What the other end may send.
 #[derive(Debug)]
 pub(super) struct Granted {
     /// Bytes that it still may.
-    left: u32,
+    open: u32,
     /// Bytes that are to be granted again.
     read: u32,
     /// All of them.
@@ -21,14 +21,14 @@ pub(super) struct Granted {
 
 impl Granted {
     pub fn new(most: u32) -> Granted {
-        Granted { left: most, read: 0, most }
+        Granted { open: most, read: 0, most }
     }
 
     /// So many bytes came; whether they were granted.
     pub fn take(&mut self, bytes: u32) -> bool {
-        match self.left.checked_sub(bytes) {
-            Some(left) => {
-                self.left = left;
+        match self.open.checked_sub(bytes) {
+            Some(open) => {
+                self.open = open;
                 true
             }
             None => false,
@@ -38,11 +38,11 @@ impl Granted {
     /// So many bytes may come once more: what the other end is told, if it is worth a word.
     pub fn release(&mut self, bytes: u32) -> Option<u32> {
         self.read += bytes;
-        debug_assert!(self.left + self.read <= self.most);
+        debug_assert!(self.open + self.read <= self.most);
         if self.read < self.most / 2 {
             return None;
         }
-        self.left += self.read;
+        self.open += self.read;
         Some(std::mem::take(&mut self.read))
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct Stream {
     /// Whether the head of its answer came.
     pub has_answer: bool,
     /// Bytes of the body that are still to come, where that is known.
-    pub left: Option<u64>,
+    pub missing: Option<u64>,
     /// Bytes of data that may be sent on it.
     pub window: i64,
     /// Data that waits until it may.
@@ -97,18 +97,18 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// Streams that this side has reset: the server may not have known that yet.
+/// Streams that this side was done with before the server was: frames of them may be on their way.
 #[derive(Debug, Default)]
-pub(super) struct GivenUp {
+pub(super) struct Abandoned {
     /// The last ones.
     streams: VecDeque<u32>,
     /// The highest one before them.
     forgotten: u32,
 }
 
-impl GivenUp {
+impl Abandoned {
     pub fn push(&mut self, stream: u32) {
-        if self.streams.len() == GIVEN_UP_STREAMS {
+        if self.streams.len() == ABANDONED_STREAMS {
             let first = self.streams.pop_front().unwrap_or_default();
             self.forgotten = self.forgotten.max(first);
         }
@@ -135,11 +135,11 @@ mod tests {
 
     #[test]
     fn of_those_given_up_some_are_known_and_older_ones_may_be() {
-        let mut given_up = GivenUp::default();
-        (0..GIVEN_UP_STREAMS as u32).for_each(|n| given_up.push(4 * n + 101));
-        assert!(given_up.may_have(101) && !given_up.may_have(103) && !given_up.may_have(99));
-        given_up.push(7);
-        assert!(given_up.may_have(7) && given_up.may_have(99) && !given_up.may_have(103));
-        assert_eq!(given_up.streams.len(), GIVEN_UP_STREAMS);
+        let mut abandoned = Abandoned::default();
+        (0..ABANDONED_STREAMS as u32).for_each(|n| abandoned.push(4 * n + 101));
+        assert!(abandoned.may_have(101) && !abandoned.may_have(103) && !abandoned.may_have(99));
+        abandoned.push(7);
+        assert!(abandoned.may_have(7) && abandoned.may_have(99) && !abandoned.may_have(103));
+        assert_eq!(abandoned.streams.len(), ABANDONED_STREAMS);
     }
 }

@@ -69,7 +69,7 @@ impl Client {
                 Ok(Some(Event::Data { owner, bytes, ends })) => {
                     heard.push(format!("{owner} data {}{}", bytes.len(), if ends { " end" } else { "" }));
                 }
-                Ok(Some(Event::Head { owner, status, ends })) => {
+                Ok(Some(Event::Head { owner, status, ends, .. })) => {
                     let fields = self.connection.fields();
                     heard.push(format!(
                         "{owner} head {status} {}{}",
@@ -79,7 +79,7 @@ impl Client {
                 }
                 Ok(Some(Event::Failed { owner, why })) => heard.push(match why {
                     StreamError::Reset(reason) => format!("{owner} reset {reason}"),
-                    StreamError::Left(reason) => format!("{owner} left {reason}"),
+                    StreamError::NotTaken(reason) => format!("{owner} left {reason}"),
                     StreamError::Wrong(violation) => format!("{owner} wrong {violation}"),
                 }),
                 Ok(Some(Event::Interim { owner })) => heard.push(format!("{owner} interim")),
@@ -99,7 +99,7 @@ impl Client {
         let mut heads = Vec::new();
         let mut rest = &self.out[..];
         while let Some((bytes, behind)) = rest.split_first_chunk() {
-            let head = Head::read(bytes);
+            let head = FrameHead::read(bytes);
             rest = &behind[head.length..];
             heads.push((head.kind, head.flags, head.stream, head.length));
         }
@@ -112,6 +112,32 @@ impl Client {
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 const END: u8 = flag::END_STREAM;
+
+#[test]
+fn a_head_that_comes_again_is_one_and_no_trailers() {
+    let mut client = Client::new();
+    let said = [(":status", "200"), ("content-length", "2")];
+    let streams: Vec<u32> = (0..5).map(|_| client.ask(GET)).collect();
+    let mut answer = |of: &[(u32, u8, &[(&str, &str)])]| {
+        let bytes = of.iter().flat_map(|(stream, flags, list)| headers(*stream, *flags, list));
+        client.hear(&bytes.collect::<Vec<u8>>())
+    };
+    let (first, second, third) = (streams[0], streams[1], streams[2]);
+    assert_eq!(answer(&[(first, 0, &said), (second, 0, &said)]), ["7 head 200 1", "7 head 200 1"]);
+    let told = answer(&[(first, END, &said)]);
+    assert!(told.len() == 1 && told[0].contains(":status behind the body"), "{told:?}");
+    // its length is that of this answer, too
+    let told = answer(&[(second, END, &[("x-a", "1")])]);
+    assert!(told[0].contains("shorter than it says"), "{told:?}");
+    // what was trailers is no head
+    let told = answer(&[(third, END, &[("x-a", "1")])]);
+    assert!(told[0].contains("no :status"), "{told:?}");
+    // what was wrong is wrong again
+    for stream in &streams[3..] {
+        let told = answer(&[(*stream, 0, &[(":status", "20")])]);
+        assert!(told[0].contains("three digits"), "{told:?}");
+    }
+}
 
 #[test]
 fn answers_are_told_as_they_come() {

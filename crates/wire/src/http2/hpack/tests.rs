@@ -199,6 +199,32 @@ fn what_is_too_much_is_not_copied_out_of_the_table() {
     }
 }
 
+#[test]
+fn a_list_that_comes_again_is_remembered_and_does_to_the_table_what_it_did() {
+    let (mut decoder, mut fields) = (Decoder::default(), Fields::default());
+    let mut next = |block: &str| {
+        assert_eq!(decoder.decode(&hex(block), LIMIT_BYTES, &mut fields), Ok(true));
+        (list(&fields), decoder.is_repeated(), decoder.place(), decoder.table.entries.len())
+    };
+    // as nginx writes it: all of it literal, and kept
+    let (head, answer) =
+        ("88 61 01 64 76 01 6e", pairs(&[(":status", "200"), ("date", "d"), ("server", "n")]));
+    assert_eq!(next(head), (answer.clone(), false, Some(0), 2));
+    assert_eq!(next(head), (answer.clone(), true, Some(0), 4));
+    // trailers by their place in the table, and that place again once it is another header's
+    assert_eq!(next("bf"), (pairs(&[("date", "d")]), false, Some(1), 4));
+    assert_eq!(next("bf"), (pairs(&[("date", "d")]), true, Some(1), 4));
+    assert_eq!(next("40 01 61 01 62"), (pairs(&[("a", "b")]), false, Some(0), 5));
+    assert_eq!(next("bf"), (pairs(&[("server", "n")]), false, Some(1), 5));
+    // what uses the table and changes it means something else each time
+    assert_eq!(next("7e 01 63"), (pairs(&[("a", "c")]), false, None, 6));
+    assert_eq!(next("7f 00 01 64"), (pairs(&[("a", "d")]), false, None, 7));
+    // what gives it a size does that again
+    assert_eq!(next("20 82"), (pairs(&[(":method", "GET")]), false, None, 0));
+    assert_eq!(next("3f e1 1f 82"), (pairs(&[(":method", "GET")]), false, None, 0));
+    assert_eq!(next("3f e1 1f 82"), (pairs(&[(":method", "GET")]), false, None, 0));
+}
+
 /// A header as somebody may write it: how, a name, a value; whether these are coded.
 type Written = (u8, Vec<u8>, Vec<u8>, bool);
 
@@ -273,6 +299,36 @@ proptest! {
             let read: Vec<_> = fields.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
             prop_assert_eq!(read, expected);
             prop_assert_eq!(decoder.table.entries.len(), model.0.len());
+        }
+    }
+
+    /// A few lists in any order: what is remembered changes nothing.
+    #[test]
+    fn lists_that_come_again_mean_the_same(
+        blocks in prop::collection::vec(prop::collection::vec(0..10usize, 0..5), 1..5),
+        order in prop::collection::vec(0..5usize, 1..60),
+        limit_bytes in prop::sample::select(vec![70, LIMIT_BYTES]),
+    ) {
+        const PARTS: [&str; 10] = [
+            "82", "be", "bf", "c0", "00 01 61 01 62", "40 01 63 01 64", "40 01 65 01 66", "7e 01 67", "20", "3f e1 1f",
+        ];
+        let block = |parts: &Vec<usize>| parts.iter().flat_map(|part| hex(PARTS[*part])).collect::<Vec<u8>>();
+        let blocks: Vec<Vec<u8>> = blocks.iter().map(block).collect();
+        let (mut decoder, mut fields) = (Decoder::default(), Fields::default());
+        let (mut plain, mut expected) = (Decoder::default(), Fields::default());
+        for index in order {
+            let block = &blocks[index % blocks.len()];
+            let read = plain.read(block, limit_bytes, &mut expected).map(|effects| !effects.is_cut);
+            prop_assert_eq!(decoder.decode(block, limit_bytes, &mut fields), read);
+            if read.is_err() {
+                break;
+            }
+            prop_assert_eq!(list(&fields), list(&expected));
+            let table = |decoder: &Decoder| {
+                let all = (0..).map_while(|index| decoder.table.get(index));
+                all.map(|(name, value)| (name.to_vec(), value.to_vec())).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(table(&decoder), table(&plain));
         }
     }
 
