@@ -8,6 +8,8 @@
 //! - What a script measures (k6's metrics, its own, checks) is k6's: service times. Response times from the due moment, the
 //!   ledger and the verdict are those of every session.
 //! - A user's memory and the time that it works without waiting are bounded.
+//! - What most scripts do for each request is done in Rust (`ask`, `groups`), whose code all users share: JavaScript is each
+//!   user's own, and not in the processor's caches when its turn comes. Modules are loaded for what is beyond that.
 //! - `js` steps of a scenario ([`Steps`]) have a runtime for each driving thread, and run to their end in turn with it. Its
 //!   globals are frozen, so that nothing of a session is left for the next one.
 //! - A script opens files only before its first iteration, and has no network but the load engine.
