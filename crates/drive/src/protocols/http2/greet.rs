@@ -100,7 +100,9 @@ mod tests {
         assert!(answered(b"").unwrap_err().contains("closed"));
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3]).unwrap_err().contains("closed"));
         assert!(answered(&[0, 0, 0, 4, 1, 0, 0, 0, 0]).unwrap_err().contains("not HTTP/2"));
-        assert!(answered(&[0, 0, 7, 4, 0, 0, 0, 0, 0]).unwrap_err().contains("not HTTP/2"));
+        assert!(
+            answered(&[0, 0, 7, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 9, 0]).unwrap_err().contains("not HTTP/2")
+        );
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 1]).is_err());
     }
 }
