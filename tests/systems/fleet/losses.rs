@@ -1,12 +1,10 @@
 //! Agents that are lost while others take their share over.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -178,39 +176,38 @@ fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
     assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
 }
 
-/// A way to NATS that can be cut: connections stay, and nothing goes over them any more.
+/// A way to NATS that can be cut: who came over it has no connection any more, and NATS does not know.
 struct Way {
     port: u16,
     is_cut: Arc<AtomicBool>,
+    /// Both ends of each connection.
+    connections: Arc<Mutex<Vec<[TcpStream; 2]>>>,
 }
 
 impl Way {
     fn to(port: u16) -> Way {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let way = Way { port: listener.local_addr().expect("an address").port(), is_cut: Arc::default() };
-        let is_cut = Arc::clone(&way.is_cut);
+        let own = listener.local_addr().expect("an address").port();
+        let way = Way { port: own, is_cut: Arc::default(), connections: Arc::default() };
+        let (is_cut, connections) = (Arc::clone(&way.is_cut), Arc::clone(&way.connections));
         std::thread::spawn(move || {
-            for here in listener.incoming().flatten() {
+            for here in listener.incoming().flatten().filter(|_| !is_cut.load(Ordering::Relaxed)) {
                 let Ok(there) = TcpStream::connect(("127.0.0.1", port)) else { return };
                 for (from, to) in [(&here, &there), (&there, &here)] {
-                    let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
-                    let is_cut = Arc::clone(&is_cut);
-                    std::thread::spawn(move || carry(from, to, &is_cut));
+                    let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { return };
+                    std::thread::spawn(move || std::io::copy(&mut from, &mut to));
                 }
+                connections.lock().expect("whole").push([here, there]);
             }
         });
         way
     }
-}
 
-fn carry(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) -> Option<()> {
-    let mut bytes = [0; 65_536];
-    loop {
-        let read = from.read(&mut bytes).ok().filter(|read| *read > 0)?;
-        while is_cut.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(20));
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        for [here, _] in &*self.connections.lock().expect("whole") {
+            let _ = here.shutdown(Shutdown::Both);
         }
-        to.write_all(&bytes[..read]).ok()?;
     }
 }
 
@@ -227,7 +224,7 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
     nats.wait_for_idle(2);
     let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 120);
-    way.is_cut.store(true, Ordering::Relaxed);
+    way.cut();
     // rows are dealt out by threads: every second one is its own, whoever drives
     let of_cut_off = || {
         let is_its = |path: &String| {
