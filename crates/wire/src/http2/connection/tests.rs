@@ -7,6 +7,9 @@ use super::*;
 use crate::http2::frame::flag;
 use crate::http2::hpack;
 
+/// A stream, the flags of its frame, and its fields.
+type Headers<'a> = (u32, u8, &'a [(&'a str, &'a str)]);
+
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const GET: Request = Request { owner: 7, ends: true, is_head: false, holds: false };
 const POST: Request = Request { owner: 8, ends: false, ..GET };
@@ -118,7 +121,7 @@ fn a_head_that_comes_again_is_one_and_no_trailers() {
     let mut client = Client::new();
     let said = [(":status", "200"), ("content-length", "2")];
     let streams: Vec<u32> = (0..5).map(|_| client.ask(GET)).collect();
-    let mut answer = |of: &[(u32, u8, &[(&str, &str)])]| {
+    let mut answer = |of: &[Headers<'_>]| {
         let bytes = of.iter().flat_map(|(stream, flags, list)| headers(*stream, *flags, list));
         client.hear(&bytes.collect::<Vec<u8>>())
     };
