@@ -61,7 +61,7 @@ pub struct Job {
     pub member: usize,
     orders: Mutex<Receiver<Order>>,
     cutter: Mutex<Cutter>,
-    /// When that was sent first which the server acknowledged last; none before the begin.
+    /// When the last acknowledged message was first sent; none before the begin.
     acknowledged: Mutex<Option<Instant>>,
     is_over: Arc<AtomicBool>,
 }

@@ -39,8 +39,13 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, sets: Object<'js>, own: Opt<Valu
     for set in sets.props::<String, Value<'js>>() {
         let (name, told) = set?;
         let result = match told.as_function() {
-            Some(function) => function.call::<_, Value<'js>>((value.clone(),))?,
-            None => told,
+            Some(function) => function.call::<_, Value<'js>>((value.clone(),)),
+            None => Ok(told),
+        };
+        // one that throws did not hold, as in k6
+        let (result, thrown) = match result {
+            Ok(result) => (result, None),
+            Err(error) => (Value::new_bool(ctx.clone(), false), Some((error, ctx.catch()))),
         };
         if result.is_promise() {
             let why = format!("check \"{name}\": its function is async, and a promise is always true");
@@ -52,6 +57,11 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, sets: Object<'js>, own: Opt<Valu
         host.metrics.check(&group, &name, is_good);
         let values = [(metrics::CHECKS, Kind::Rate, f64::from(u8::from(is_good)))];
         host.add(&values, &group, &flat, &[("check", &name)]);
+        match thrown {
+            Some((error, value)) if error.is_exception() => return Err(ctx.throw(value)),
+            Some((error, _)) => return Err(error),
+            None => {}
+        }
     }
     Ok(all || host.script.is_rehearsal)
 }
@@ -76,10 +86,15 @@ fn in_group<'js>(ctx: Ctx<'js>, name: Coerced<String>, call: Value<'js>) -> Resu
     let host = host(&ctx)?;
     let inner = format!("{}::{name}", host.group.borrow());
     let outer = host.group.replace(inner);
+    let mut flat = tags(&ctx, &host, None)?;
     let begun = Instant::now();
     let returned = function.call(());
     let took_ms = begun.elapsed().as_secs_f64() * 1_000.0;
+    if returned.is_ok() {
+        // the function may have set some
+        flat = tags(&ctx, &host, None)?;
+    }
     let inner = host.group.replace(outer);
-    host.add(&[(metrics::GROUP_DURATION, Kind::Trend, took_ms)], &inner, "", &[]);
+    host.add(&[(metrics::GROUP_DURATION, Kind::Trend, took_ms)], &inner, &flat, &[]);
     returned
 }

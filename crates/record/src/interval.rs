@@ -328,7 +328,7 @@ impl ThreadInterval {
         }
     }
 
-    /// Keeps apart what several threads' intervals as one would not tell.
+    /// Stores the figures of each thread, so that intervals can be added up.
     pub fn keep_apart(&mut self) {
         (self.shares, self.firsts) = (self.shares().into_owned(), self.firsts().into_owned());
     }

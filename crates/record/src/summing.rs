@@ -104,19 +104,19 @@ impl ThreadInterval {
             shares,
             firsts,
         } = more;
+        let (of, of_packed) = (Series::key, Series::key);
+        let metric = |of: &OwnSeries| of.metric;
         let lengths = [
-            (self.series.len(), series.len()),
-            (self.groups.len(), groups.len()),
-            (self.own.len(), own.len()),
-            (self.parts.len(), parts.len()),
+            length(&self.series, &series, (of, of_packed)),
+            length(&self.groups, &groups, (of, of_packed)),
+            length(&self.own, &own, (metric, metric)),
+            length(&self.parts, &parts, (PartSeries::key, PartSeries::key)),
         ];
-        if lengths.iter().any(|(known, more)| known + more > SERIES_MAX) {
+        if lengths.into_iter().any(|length| length > SERIES_MAX) {
             return Err(format!("an interval has more than {SERIES_MAX} series"));
         }
-        let (of, of_packed) = (Series::key, Series::key);
         add_each(&mut self.series, &series, (of, of_packed), Series::empty_as, Series::add);
         add_each(&mut self.groups, &groups, (of, of_packed), Series::empty_as, Series::add);
-        let metric = |of: &OwnSeries| of.metric;
         add_each(&mut self.own, &own, (metric, metric), OwnSeries::empty_as, OwnSeries::add_series);
         let new = |of: &PartSeries<Packed<'_>>| PartSeries::empty(of.label, of.measured);
         add_each(&mut self.parts, &parts, (PartSeries::key, PartSeries::key), new, PartSeries::add);
@@ -155,6 +155,21 @@ impl ThreadInterval {
         add_each(&mut self.firsts, &firsts, (label, label), new, |known, more| known.1.add(more.1));
         Ok(())
     }
+}
+
+/// How many there would be with more of them.
+fn length<S, M, K: Ord>(
+    sum: &[S],
+    more: &[M],
+    (of_sum, of_more): (impl Fn(&S) -> K + Copy, impl Fn(&M) -> K),
+) -> usize {
+    let most = sum.len() + more.len();
+    // rarely so many that those of both must be known
+    if most <= SERIES_MAX {
+        return most;
+    }
+    let is_new = |one: &&M| sum.binary_search_by_key(&of_more(one), of_sum).is_err();
+    sum.len() + more.iter().filter(is_new).count()
 }
 
 /// Adds each to the one with its key, or to a new one; they stay in order of their keys.

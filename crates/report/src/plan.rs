@@ -239,7 +239,10 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let mut measured = Measured::of(run)?;
     let mut notes = caveats(&run.manifest, &measured);
     notes.extend(beside.notes.iter().cloned());
-    measured.take_waits_out(wish.seed).map_err(|wrong| wrong.to_string())?;
+    let without_waits = measured.take_waits_out(wish.seed).map_err(|wrong| wrong.to_string())?;
+    notes.extend(
+        measured.machine_busy().filter(|busy| *busy > BUSY).map(|busy| words::busy(busy, without_waits)),
+    );
     let own = measured.model_of_run();
     measured.set_cpu(&beside.busiest_cpu_s);
     let own_busy = measured.model_of_run();
@@ -339,13 +342,6 @@ fn caveats(manifest: &Manifest, measured: &Measured) -> Vec<String> {
     notes.extend(usage.unseen().into_iter().map(|says| says.replace("is in no sum", "is not in the plan")));
     notes.extend(usage.faults.iter().cloned());
     notes.extend(measured.left_out.iter().cloned());
-    if let Some(busy) = measured.machine_busy().filter(|busy| *busy > BUSY) {
-        notes.push(format!(
-            "the run's machine was {} busy: waits were taken out of its service times, as far as the model knows them; \
-             a run at less load tells more",
-            percent(busy)
-        ));
-    }
     notes
 }
 

@@ -117,7 +117,8 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
     let of = result(&output);
     let paths = asked.take();
     // two of six users were gone for a while, and two more threads drove then
-    assert!(paths.len() < 6 * 140, "{}: {of}", paths.len());
+    // (four do 140 each, the two had done 60 together)
+    assert!((641..6 * 140).contains(&paths.len()), "{}: {of}", paths.len());
     assert_eq!(number(&of, "/driver/threads"), 8, "{of}");
     assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
     // nobody counts what they would have done
@@ -266,7 +267,8 @@ fn a_take_over_that_cannot_be_written_down_does_not_take_place() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && told.contains("unfinished.fleet"), "{:?}: {told}", output.status);
     // the other one was told to end, and of no take-over
-    assert!(asked.count() < 19 * 60, "{}", asked.count());
+    // (with a take-over it would be 1,065 or more)
+    assert!(asked.count() < 15 * 60, "{}", asked.count());
     nats.wait_for_idle(1);
 }
 

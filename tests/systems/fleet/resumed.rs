@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::{FAKETIME, Notes, number};
+use super::faults::{FAKETIME, Notes, number, send};
 use super::{Asked, Nats, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
 
@@ -82,6 +82,26 @@ fn another_coordinator_goes_on_and_every_second_is_there_once() {
     let told = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(again.status.code() == Some(2) && told.contains("has come to its end"), "{told}");
     nats.wait_for_idle(2);
+    drop(agents);
+}
+
+#[test]
+fn what_an_agent_did_last_is_there_although_it_ended_before_another_did() {
+    let (nats, asked) = (Nats::start(), Asked::start());
+    let folder = tempfile::tempdir().expect("a folder");
+    scenario(folder.path(), &asked, 4);
+    let agents = nats.with_agents(2);
+    let mut running = begin(folder.path(), &nats, &[]);
+    wait_until("the load is nearly over", || asked.count() > 400);
+    send("STOP", &agents[1]);
+    // the first one ends; its last interval waits for what the other did in it
+    std::thread::sleep(Duration::from_secs(3));
+    running.kill().expect("it is there");
+    running.wait().expect("it is gone");
+    send("CONT", &agents[1]);
+    let output = resume(folder.path()).output().expect("it runs");
+    let of = ended(&output);
+    assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 400, "{of}");
     drop(agents);
 }
 

@@ -276,6 +276,7 @@ impl Chosen {
             run_dir: run_dir.to_owned(),
             before: None,
             there: 0,
+            unstored_end: false,
             idle: false,
         };
         fleet.store();

@@ -81,6 +81,8 @@ pub(super) struct Agent {
     /// When something came from it last.
     pub(super) heard: Instant,
     pub(super) end: Option<DriveEnd>,
+    /// The message that had its end.
+    pub(super) ended_by: u64,
     pub(super) lost: Option<String>,
     /// That others have all of its share since it is lost.
     pub(super) replaced: bool,
@@ -100,6 +102,7 @@ impl Agent {
             parts: vec![own],
             heard: Instant::now(),
             end: None,
+            ended_by: 0,
             lost: None,
             replaced: false,
             until_us: u64::MAX,
@@ -178,6 +181,8 @@ pub(super) struct Fleet {
     pub(super) before: Option<Before>,
     /// Messages up to this one were there then; 0 where no other was before.
     pub(super) there: u64,
+    /// Whether an agent ended whose last intervals are not recorded yet. Who goes on with the run reads its end again, with them.
+    pub(super) unstored_end: bool,
     /// Whether nothing came when it was waited for last.
     pub(super) idle: bool,
 }
@@ -220,8 +225,8 @@ impl Fleet {
                 Some(Handed::Event(Event { text, ..event }))
             }
             Handover::End(end) => {
-                agent.end = Some(*end);
-                self.store();
+                (agent.end, agent.ended_by) = (Some(*end), number);
+                self.unstored_end = true;
                 None
             }
             // what it said to another coordinator
@@ -419,6 +424,11 @@ impl Fleet {
         self.agents.iter().all(|agent| !agent.is_there())
     }
 
+    /// Whether all that an agent handed over before its end is recorded.
+    pub(super) fn is_recorded(&self, agent: &Agent) -> bool {
+        self.summing.first_message().is_none_or(|first| first > agent.ended_by)
+    }
+
     /// What was never sent by now; all of it once nobody drives any more and the load is over.
     fn due(&mut self) -> Option<ThreadInterval> {
         let now_us = self.now_us();
@@ -512,6 +522,10 @@ impl Driver for Fleet {
                 self.mind();
             }
             // what was handed on before is recorded by now
+            if self.unstored_end && self.agents.iter().all(|agent| self.is_recorded(agent)) {
+                self.unstored_end = false;
+                self.store();
+            }
             self.coordinator.done(self.summing.first_message());
             let told = self.coordinator.next(left);
             self.idle = told.is_err();

@@ -156,6 +156,7 @@ impl Fleet {
             parts: of.parts.into_iter().map(Part::untold).collect(),
             heard: now,
             end: of.end,
+            ended_by: 0,
             lost: of.lost,
             replaced: of.replaced,
             until_us: of.until_us,
@@ -191,6 +192,7 @@ impl Fleet {
             run_dir: run_dir.to_owned(),
             before: Some(before),
             there: last,
+            unstored_end: false,
             idle: false,
         };
         // nobody is left who could go on
@@ -208,7 +210,7 @@ impl Fleet {
         let agent = |agent: &Agent| StoredAgent {
             name: agent.name.clone(),
             parts: agent.parts.clone(),
-            end: agent.end.clone(),
+            end: agent.end.clone().filter(|_| self.is_recorded(agent)),
             lost: agent.lost.clone(),
             replaced: agent.replaced,
             until_us: agent.until_us,

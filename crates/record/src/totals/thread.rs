@@ -14,9 +14,9 @@ pub struct ThreadShare {
     pub thread: u16,
     /// What it came to in the interval.
     pub totals: ThreadTotals,
-    /// Requests due within the measured window that it was the first to tell of, and those of which it told what became.
+    /// Requests due within the measured window that it was the first to tell of.
     pub measured_offered: u64,
-    #[allow(missing_docs)]
+    /// Those of them that ended or were dropped.
     pub measured_ended: u64,
     /// Whether a good answer came to it.
     pub had_good: bool,

@@ -135,11 +135,11 @@ impl Measured {
 
     /// Takes out of the service times what requests waited for each other in the run, so that the model of the run, which
     /// waits by itself, has the times that were measured: each time changes by the ratio of measured to simulated time at
-    /// the same percentile, until they agree.
+    /// the same percentile, until they agree. Says whether it did: where the simulated queue grows, times stay as they are.
     ///
     /// # Errors
     /// What is wrong with the model.
-    pub(super) fn take_waits_out(&mut self, seed: u64) -> Result<(), Wrong> {
+    pub(super) fn take_waits_out(&mut self, seed: u64) -> Result<bool, Wrong> {
         let per_s = match &self.load {
             Load::Open(arrivals) => arrivals.peak_per_s(),
             Load::Closed { users, think } => {
@@ -153,7 +153,7 @@ impl Measured {
             let span = Span::of_requests(FIT_REQUESTS, per_s, seed.wrapping_add(fit));
             let outcome = simulate(&self.model_of_run(), &span)?;
             if outcome.grows() {
-                return Ok(());
+                return Ok(fit > 0);
             }
             let (mut below, mut factor, mut least) = (0, 1.0, 0.0f64);
             for (time, (measured, count)) in times.iter_mut().zip(&self.seen) {
@@ -179,7 +179,7 @@ impl Measured {
                 self.service_times = Arc::new(fitted);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// That it has too few requests for a percentile, if so.

@@ -1,4 +1,5 @@
 use tempfile::TempDir;
+use tidemark_plan::{Arrivals, Call, Distribution, Load, Tier};
 use tidemark_record::manifest::{ObjectiveResult, Service, Store};
 use tidemark_record::summary::{Process, Status, SteadyState};
 use tidemark_record::{Outcome, Run, RunWriter, ThreadInterval, summarize};
@@ -207,4 +208,85 @@ fn what_matters_and_limits_stand_beside_what_was_measured() {
         "{:?}",
         planned.notes
     );
+}
+
+/// A core that is 80 % busy: 1,000 requests a second of 0.8 ms of CPU each (exponential), for ten seconds.
+fn busy() -> (TempDir, Run) {
+    let mut model = Model {
+        load: Load::Open(Arrivals::poisson(1_000.0)),
+        entry: Call::new(0),
+        request: Distribution::Constant(0.0),
+        tiers: vec![Tier::new("web", 1, 1, Distribution::Exponential(0.000_8))],
+        zones: 1,
+        changes: Vec::new(),
+    };
+    model.tiers[0].pause = Distribution::Constant(0.000_2);
+    let times = simulate(&model, &Span::of_requests(500_000.0, 1_000.0, 3)).unwrap().good;
+    let at = |number: u32| (times.quantile_s((f64::from(number) + 0.5) / 1_000.0, 0).unwrap() * 1e6) as u64;
+    let each: Vec<([u64; 2], u64)> = (0..1_000).map(|number| ([at(number) + 100, at(number)], 1)).collect();
+    let (dir, mut run) = measured();
+    let mut writer = RunWriter::create(dir.path().join("busy").as_path(), &run.manifest.labels, "").unwrap();
+    writer.threads(1);
+    for second in 0..10 {
+        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        one.in_window = true;
+        (one.offered, one.measured_offered) = (1_000, 1_000);
+        one.series = vec![timed(0, Outcome::Ok, true, &each)];
+        writer.add_interval(&one).unwrap();
+    }
+    let mut summary = summarize(writer.totals(), &dir.path().join("busy"));
+    summary.processes = run.manifest.summary.processes.drain(..).filter(|of| of.name != "redis").collect();
+    summary.processes[0].cpu_s = 8.0;
+    summary.verdict = run.manifest.summary.verdict.clone();
+    let mut manifest = Manifest { summary, ..run.manifest.clone() };
+    manifest.machine.cores = 1;
+    manifest.stores.clear();
+    writer.finish(&manifest).unwrap();
+    let run = Run::open(&dir.path().join("busy")).unwrap();
+    (dir, run)
+}
+
+#[test]
+fn what_requests_waited_for_a_core_is_no_service_time() {
+    let (_dir, run) = busy();
+    let mut taken = Measured::of(&run).unwrap();
+    let with_waits_s = taken.service_times.mean_s();
+    assert!(taken.take_waits_out(1).unwrap());
+    let without_s = taken.service_times.mean_s();
+    // 0.2 ms and 0.8 ms, where requests took 4.2 ms: a queue at 80 % makes five times of the CPU
+    assert!(with_waits_s > 0.003_5 && (0.000_8..0.001_6).contains(&without_s), "{with_waits_s} {without_s}");
+    let planned = plan(&run, &Beside::default(), &wish()).unwrap();
+    let own = &planned.own_run;
+    let near = |one: Option<f64>, other: Option<f64>| (one.unwrap() / other.unwrap() - 1.0).abs() < 0.2;
+    assert!(near(own.simulated_p50_s, own.measured_p50_s), "{own:?}");
+    assert!(near(own.simulated_p99_s, own.measured_p99_s), "{own:?}");
+    assert!(planned.notes.iter().any(|note| note.contains("were taken out")), "{:?}", planned.notes);
+    // with the waits for service times ten cores' worth of work would need far more
+    assert!((10..=14).contains(&planned.tiers[0].instances), "{planned:?}");
+}
+
+#[test]
+fn a_runs_own_load_is_simulated_as_it_was() {
+    let (_dir, mut run) = measured();
+    run.manifest.closed_users = Some(7);
+    let Load::Closed { users: 7, think } = Measured::of(&run).unwrap().model_of_run().load else { panic!() };
+    // 7 users and 1,000 requests a second of 5 ms
+    assert!((think.mean(0.0) - 0.002).abs() < 0.000_1, "{think:?}");
+    run.manifest.closed_users = None;
+    run.manifest.even_arrivals = true;
+    let model = Measured::of(&run).unwrap().model_of_run();
+    assert!(matches!(&model.at(5.0).load, Load::Open(arrivals) if arrivals.even));
+}
+
+#[test]
+fn the_cpu_near_a_limit_goes_before_that_of_the_quieter_run() {
+    let (_dir, run) = measured();
+    let found = cpu_of_requests(&run).unwrap();
+    let [(web, cpu_s), (redis, _)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((web.as_str(), redis.as_str()), ("web", "redis"));
+    let alone = plan(&run, &Beside::default(), &wish()).unwrap();
+    let beside = Beside { busiest_cpu_s: vec![(web.clone(), cpu_s / 2.0)], ..Beside::default() };
+    let planned = plan(&run, &beside, &wish()).unwrap();
+    assert!(planned.tiers[0].instances < alone.tiers[0].instances, "{planned:?}");
+    assert_eq!(planned.tiers[1].instances, alone.tiers[1].instances, "redis was not told");
 }

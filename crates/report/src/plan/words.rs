@@ -91,6 +91,15 @@ pub(super) fn assumptions(measured: &Measured, beside: &Beside, wish: &Wish<'_>)
     all
 }
 
+/// That the run's machine was busy, and what that did to its times.
+pub(super) fn busy(share: f64, without_waits: bool) -> String {
+    let waits = match without_waits {
+        true => "waits for its cores were taken out of the service times",
+        false => "waits for its cores are in the service times, as the simulated queue grows",
+    };
+    format!("the run's machine was {} busy: {waits}; a run at less load tells more", percent(share))
+}
+
 /// Where the model says something else of its own run than was measured.
 pub(super) fn off(own: &OwnRun, most: f64) -> Vec<String> {
     let is_off = |measured: f64, simulated: f64| (simulated / measured - 1.0).abs() > most;

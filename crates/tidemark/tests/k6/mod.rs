@@ -266,6 +266,22 @@ fn what_goes_wrong_is_in_the_verdict() {
         run("export const options = { iterations: 3, thresholds: { checks: ['rate>0.9'] } };
 export default () => { http.get(`${base}/`); undefined.x; };");
     assert!(status == 1 && shown.contains("all 3 iterations ended with an exception"), "{shown}");
+    // a check that throws did not hold
+    let (status, shown) =
+        run("export const options = { iterations: 4, thresholds: { checks: ['rate>0.9'] } };
+export default () => {
+    http.get(`${base}/`);
+    try { check(1, { field: () => { if (__ITER % 2) undefined.x; return true; } }); } catch (error) {}
+};");
+    assert!(status == 1 && shown.contains("checks: rate>0.9 0.5"), "{shown}");
+    // a group has the tags of its user
+    let (status, shown) = run("import exec from 'k6/execution'; import { group } from 'k6';
+export const options = { iterations: 1, thresholds: { 'group_duration{team:x}': ['max<1'] } };
+export default () => {
+    exec.vu.metrics.tags['team'] = 'x';
+    group('g', () => { http.get(`${base}/`); sleep(0.05); });
+};");
+    assert!(status == 1 && !shown.contains("no value"), "{shown}");
     // a promise that nobody waits for
     let (_, shown) = run("export const options = { iterations: 3 };
 export default () => { http.get(`${base}/`); (async () => { throw new Error('lost'); })(); };");

@@ -346,7 +346,7 @@ impl Connection {
     /// What is wrong with a frame whatever is in it.
     fn check(&self, head: FrameHead) -> Result<(), Violation> {
         if !self.is_greeted && (head.kind != kind::SETTINGS || head.flags != 0) {
-            return Err(Violation::protocol("what the server says first is not HTTP/2"));
+            return Err(Violation::protocol("its first frame is no SETTINGS"));
         }
         if head.length > PAYLOAD_BYTES {
             return Err(Violation::size("a frame is larger than a frame may be"));

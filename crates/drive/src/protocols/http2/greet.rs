@@ -34,7 +34,7 @@ pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<usize> {
     loop {
         // no stream is open that an event could be for
         if let Err(violation) = connection.next(&mut &room[..bytes], &mut output) {
-            return wrong(format!("what the server answers is not HTTP/2: {violation}"));
+            return wrong(format!("the server does not speak HTTP/2: {violation}"));
         }
         if connection.is_greeted() {
             return Ok(connection.most_streams());
@@ -96,12 +96,14 @@ mod tests {
     fn what_is_no_http_2_is_told() {
         let error = answered(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
         assert!(error.contains("HTTP/1.1"), "{error}");
-        assert!(answered(b"220 smtp ready\r\n").unwrap_err().contains("not HTTP/2"));
+        assert!(answered(b"220 smtp ready\r\n").unwrap_err().contains("does not speak HTTP/2"));
         assert!(answered(b"").unwrap_err().contains("closed"));
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3]).unwrap_err().contains("closed"));
-        assert!(answered(&[0, 0, 0, 4, 1, 0, 0, 0, 0]).unwrap_err().contains("not HTTP/2"));
+        assert!(answered(&[0, 0, 0, 4, 1, 0, 0, 0, 0]).unwrap_err().contains("does not speak HTTP/2"));
         assert!(
-            answered(&[0, 0, 7, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 9, 0]).unwrap_err().contains("not HTTP/2")
+            answered(&[0, 0, 7, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 9, 0])
+                .unwrap_err()
+                .contains("does not speak HTTP/2")
         );
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 1]).is_err());
     }
