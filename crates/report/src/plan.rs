@@ -27,7 +27,7 @@ use tidemark_scenario::prices::Prices;
 
 use crate::cost::{Usage, of_usage};
 use crate::json::schema_of;
-use crate::units::{duration, percent, three_digits};
+use crate::units::{duration, three_digits};
 use model::Measured;
 
 /// Rates that the curve shows, up to this share of the highest that holds.
