@@ -173,7 +173,7 @@ fn head_of(ctx: &Ctx<'_>, headers: Option<&Object<'_>>, agent: &str) -> Result<S
         if OURS.into_iter().any(is) || (is("host") && value.is_empty()) {
             continue;
         }
-        if value.contains('\n') || name.contains('\n') {
+        if value.contains(['\n', '\r', '\0']) || !is_token(&name) {
             return Err(thrown(ctx, &format!("invalid header {name}")));
         }
         if is("cookie") {
@@ -190,6 +190,12 @@ fn head_of(ctx: &Ctx<'_>, headers: Option<&Object<'_>>, agent: &str) -> Result<S
         add_line(&mut head, "Cookie", &cookie);
     }
     Ok(head)
+}
+
+/// Whether it may be the name of a header (RFC 9110, 5.6.2).
+fn is_token(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_fit)
 }
 
 fn add_line(head: &mut String, name: &str, value: &str) {

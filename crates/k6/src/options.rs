@@ -187,6 +187,11 @@ impl Executor {
         }
     }
 
+    /// Whether iterations begin at a rate.
+    pub fn has_a_rate(&self) -> bool {
+        matches!(self, Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. })
+    }
+
     /// Iterations in all, where that is fixed.
     pub fn iterations(&self) -> Option<u64> {
         match self {

@@ -122,8 +122,15 @@ pub(crate) fn scenario(
         }
     }
     // what the script bounds itself is not bounded once more
-    let judges_failures = told.thresholds.iter().any(|of| of.of.trim() == "http_req_failed");
-    let objectives = if judges_failures { vec![Value::from("errors <= 100%")] } else { Vec::new() };
+    let judges = |metric: &str| told.thresholds.iter().any(|of| of.of.trim() == metric);
+    let mut objectives = Vec::new();
+    if judges("http_req_failed") {
+        objectives.push(Value::from("errors <= 100%"));
+        // what was due is still to be sent, unless the script says how much of it
+        if judges("dropped_iterations") && scenarios.iter().any(|of| of.executor.has_a_rate()) {
+            objectives.push(Value::from("achieved >= 0% of offered"));
+        }
+    }
     Ok(Scenario {
         objectives,
         comment: format!(

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::questions::{Point, Sensitivity, curve, sensitivity};
-use crate::model::{Change, Happening, INSTANCES_MAX, Load, Model, Work, Wrong};
+use crate::model::{Call, Change, Happening, INSTANCES_MAX, Load, Model, Work, Wrong};
 use crate::reduce::slice;
 use crate::simulate::{Outcome, Span, simulate};
 
@@ -168,11 +168,25 @@ impl Question {
         model
     }
 
-    /// Instances of a tier that are this busy.
+    /// How long a request holds a worker of a tier where it never waits, with all that it calls, seconds.
+    fn held_s(&self, tier: usize) -> f64 {
+        let (of, request_s) = (&self.model.tiers[tier], self.model.request.mean(0.0));
+        let work_s = match &of.work {
+            Work::Each(work) => work.mean(request_s),
+            Work::Batch { fixed_s, each_s, .. } => fixed_s + each_s,
+        };
+        let call_s =
+            |call: &Call| call.count * (2.0 * call.hop_s + (1.0 - call.hit_rate) * self.held_s(call.to));
+        work_s + of.pause.mean(request_s) + of.calls.iter().map(call_s).sum::<f64>()
+    }
+
+    /// Instances of a tier of which cores and workers are this busy.
     fn instances_at(&self, tier: usize, busy: f64) -> Result<usize, Wrong> {
         let mut model = self.model.clone();
         model.tiers[tier].instances = 1;
-        let count = (model.utilisation(tier, self.wanted_per_s()) / busy).ceil().max(1.0);
+        let per_s = self.wanted_per_s();
+        let workers = model.visits()[tier] * per_s * self.held_s(tier) / model.tiers[tier].workers as f64;
+        let count = (model.utilisation(tier, per_s).max(workers) / busy).ceil().max(1.0);
         if count > INSTANCES_MAX as f64 {
             return Err(Wrong(format!("{} would need {count:.0} instances", model.tiers[tier].name)));
         }

@@ -27,7 +27,7 @@ use tidemark_scenario::prices::Prices;
 
 use crate::cost::{Usage, of_usage};
 use crate::json::schema_of;
-use crate::units::{duration, three_digits};
+use crate::units::{duration, percent, three_digits};
 use model::Measured;
 
 /// Rates that the curve shows, up to this share of the highest that holds.
@@ -248,6 +248,13 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let own_busy = measured.model_of_run();
     let (texts, objectives, failed_most) =
         objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
+    if measured.failed_share > failed_most {
+        return Err(NoPlan::Unknown(format!(
+            "no plan from this run: {} of its requests failed, and {} may; measure it at a load at which it answers",
+            percent(measured.failed_share),
+            percent(failed_most)
+        )));
+    }
     notes.extend(objectives.iter().filter_map(|of| measured.too_few_for(of.share)));
     measured.set_machines(wish.prices);
     if let Some(law) = &beside.scalability {
@@ -282,6 +289,11 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let tiers = tiers(&measured, &planned, &answer, per_s);
     let bill = wish.prices.map(|prices| bill(run, &measured, &tiers, per_s, prices, wish.customers));
     let breaks_first = planned.tiers[answer.breaks].name.clone();
+    let system = (answer.holds_per_s / answer.instances[0] as f64, &planned.tiers[0]);
+    let is_bounded = system.1.workers != tidemark_plan::UNBOUNDED;
+    if let Some(note) = words::beyond(&measured, system.0).filter(|_| !is_bounded) {
+        notes.insert(0, note);
+    }
     let mut planned = Planned {
         says: String::new(),
         scenario: run.manifest.scenario.clone(),

@@ -111,8 +111,13 @@ impl<'a> Measured<'a> {
 
     /// The same where so many of the requests that were due may fail.
     pub fn forgiving(mut self, allowed: f64) -> Self {
-        let failed = (self.totals.all.failed() as f64).min(allowed);
-        self.forgiven = failed / (self.totals.offered as f64).max(1.0);
+        let (offered, failed) = (self.totals.offered as f64, self.totals.all.failed());
+        // where answers may be anything, they are still to be asked for
+        let failed = match allowed >= offered {
+            true => failed.saturating_sub(self.totals.all.dropped) as f64,
+            false => (failed as f64).min(allowed),
+        };
+        self.forgiven = failed / offered.max(1.0);
         self
     }
 

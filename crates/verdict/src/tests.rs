@@ -366,6 +366,9 @@ fn an_objective_on_the_matter_takes_the_place_of_a_default() {
     assert_eq!(status(OPEN, &["errors < 10%", "achieved > 99% of offered"], &ran), Status::Fail);
     let dropped = Ran { ended: &[ok(1_000, 800)], dropped: 200, ..RAN };
     assert_eq!(status(OPEN, &["errors < 10%"], &dropped), Status::Fail);
+    assert_eq!(status(OPEN, &["errors <= 100%"], &dropped), Status::Fail, "it was never asked");
+    let failed = Ran { ended: &[ok(1_000, 700), (Outcome::Status, 1_000, 300)], ..RAN };
+    assert_eq!(status(OPEN, &["errors <= 100%"], &failed), Status::Pass);
     assert_eq!(status(OPEN, &["errors < 10%", "achieved > 90% of offered"], &ran), Status::Pass);
     assert_eq!(status(OPEN, &["errors < 10%", "rate > 90/s"], &ran), Status::Pass);
     assert_eq!(status(CLOSED, &["p50 < 10ms"], &ran), Status::Fail, "not on the matter");

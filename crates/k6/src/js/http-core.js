@@ -71,7 +71,7 @@ export const prepared = (method, url, body, params) => {
       if (MINE.has(lower)) continue;
       const value = String(headers[key]);
       if (lower === "host" && value === "") continue;
-      if (value.includes("\n") || key.includes("\n")) throw new Error(`invalid header ${key}`);
+      if (/[\n\r\0]/.test(value) || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(key)) throw new Error(`invalid header ${key}`);
       if (lower === "cookie") {
         ownCookies = value;
         continue;

@@ -56,6 +56,10 @@ pub(super) struct Measured {
     driver_cpu_s: f64,
     /// Good answers whose service times were measured.
     good: u64,
+    /// Requests that an instance of what is driven had under way, on average.
+    pub(super) under_way: f64,
+    /// Requests without a good answer, 0 to 1.
+    pub(super) failed_share: f64,
 }
 
 impl Measured {
@@ -113,7 +117,10 @@ impl Measured {
                 duration(driven_cpu_s * 1e6)
             ));
         }
+        let instances = tiers[0].tier.instances.max(1) as f64;
         Ok(Measured {
+            under_way: manifest.summary.achieved_per_s * service_times.mean_s() / instances,
+            failed_share: usage.failed as f64 / answered,
             load: load_of(manifest, service_times.mean_s()),
             seen,
             good,

@@ -91,6 +91,27 @@ pub(super) fn assumptions(measured: &Measured, beside: &Beside, wish: &Wish<'_>)
     all
 }
 
+/// More requests under way at an instance than in the run, so many times.
+const BEYOND: f64 = 2.0;
+/// Where a greater share of a request's time has no CPU, something else than cores may bound what an instance holds.
+const WITHOUT_CPU: f64 = 0.7;
+
+/// That an instance is to have more requests under way than was measured, most of which time has no CPU: how many it can have
+/// is not known.
+pub(super) fn beyond(measured: &Measured, per_s: f64) -> Option<String> {
+    let mean_s = measured.service_times.mean_s();
+    let (share, under_way) = (measured.rest_s() / mean_s, per_s * mean_s);
+    (share > WITHOUT_CPU && under_way > BEYOND * measured.under_way.max(1.0)).then(|| {
+        format!(
+            "{} of a request's time has no CPU, and the plan has {:.0} requests under way at an instance, the run had {:.1}: where \
+             threads, connections or locks bound them, it holds less; --set TIER.workers=N says how many",
+            percent(share),
+            under_way,
+            measured.under_way
+        )
+    })
+}
+
 /// That the run's machine was busy, and what that did to its times.
 pub(super) fn busy(share: f64, without_waits: bool) -> String {
     let waits = match without_waits {
