@@ -282,6 +282,15 @@ export default () => {
     group('g', () => { http.get(`${base}/`); sleep(0.05); });
 };");
     assert!(status == 1 && !shown.contains("no value"), "{shown}");
+    // what was due is to be sent, also where the script says how much may fail
+    for (more, expected) in [("", 1), ("dropped_iterations: ['count<1000'],", 0)] {
+        let (status, shown) = run(&format!(
+            "export const options = {{ scenarios: {{ a: {{ executor: 'constant-arrival-rate', rate: 50, duration: '3s', preAllocatedVUs: 2, maxVUs: 2 }} }},
+    thresholds: {{ {more} http_req_failed: ['rate<0.01'] }} }};
+export default () => {{ http.get(`${{base}}/`); sleep(0.2); }};"
+        ));
+        assert_eq!(status, expected, "{shown}");
+    }
     // a promise that nobody waits for
     let (_, shown) = run("export const options = { iterations: 3 };
 export default () => { http.get(`${base}/`); (async () => { throw new Error('lost'); })(); };");
