@@ -174,7 +174,7 @@ fn the_first_words_are_those_of_a_client() {
     let mut client = Client { connection: Connection::new(&mut Vec::new()), out };
     assert_eq!(client.said(), [(4, 0, 0, 18), (8, 0, 0, 4)]);
     let mut input = &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..];
-    assert!(connection.next(&mut input, &mut Vec::new()).unwrap_err().words.contains("is not HTTP/2"));
+    assert!(connection.next(&mut input, &mut Vec::new()).unwrap_err().words.contains("no SETTINGS"));
 }
 
 #[test]
