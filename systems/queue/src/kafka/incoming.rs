@@ -18,8 +18,8 @@ use crate::remote::{GIVEN_UP, Message, Options, RemoteError, RemoteFailure, read
 use crate::taken::Taken;
 use crate::{Receiver, Sender};
 
-/// Makes a link from a topic, whose messages come out of the [`Receiver`], from the position on that is given
-/// ([`Options::position`]), else from what its group has committed on, else from the beginning.
+/// Links a topic to a [`Receiver`]. It begins at the position that is given ([`Options::position`]). Without one it goes on
+/// behind what its group has committed. Where nothing was committed, it begins with the topic.
 ///
 /// # Errors
 /// If the topic does not answer in time ([`Options::within`]), or does not have the position.
