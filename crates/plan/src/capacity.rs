@@ -85,18 +85,27 @@ pub(crate) struct Tried {
 }
 
 impl Question {
-    /// The mean time that a request takes where it never waits, seconds.
-    fn path_s(&self) -> f64 {
-        let request_s = self.model.request.mean(0.0);
-        let own = |(tier, visits): (&crate::Tier, f64)| {
+    /// How long a request holds a worker of each tier where it never waits, with all that it calls, seconds.
+    fn held_s(&self) -> Vec<f64> {
+        let (tiers, request_s) = (&self.model.tiers, self.model.request.mean(0.0));
+        let mut held_s = vec![0.0; tiers.len()];
+        // calls lead to later tiers
+        for (index, tier) in tiers.iter().enumerate().rev() {
             let work_s = match &tier.work {
                 Work::Each(work) => work.mean(request_s),
                 Work::Batch { fixed_s, each_s, .. } => fixed_s + each_s,
             };
-            let hops: f64 = tier.calls.iter().map(|call| call.count * 2.0 * call.hop_s).sum();
-            visits * (work_s + tier.pause.mean(request_s) + hops)
-        };
-        self.model.tiers.iter().zip(self.model.visits()).map(own).sum()
+            let call_s =
+                |call: &Call| call.count * (2.0 * call.hop_s + (1.0 - call.hit_rate) * held_s[call.to]);
+            let calls_s: f64 = tier.calls.iter().map(call_s).sum();
+            held_s[index] = work_s + tier.pause.mean(request_s) + calls_s;
+        }
+        held_s
+    }
+
+    /// The mean time that a request takes where it never waits, seconds.
+    fn path_s(&self) -> f64 {
+        self.model.visits()[0] * self.held_s()[0]
     }
 
     /// For how long a rate is simulated: for enough requests beyond the highest percentile, and much longer than one takes.
@@ -168,24 +177,12 @@ impl Question {
         model
     }
 
-    /// How long a request holds a worker of a tier where it never waits, with all that it calls, seconds.
-    fn held_s(&self, tier: usize) -> f64 {
-        let (of, request_s) = (&self.model.tiers[tier], self.model.request.mean(0.0));
-        let work_s = match &of.work {
-            Work::Each(work) => work.mean(request_s),
-            Work::Batch { fixed_s, each_s, .. } => fixed_s + each_s,
-        };
-        let call_s =
-            |call: &Call| call.count * (2.0 * call.hop_s + (1.0 - call.hit_rate) * self.held_s(call.to));
-        work_s + of.pause.mean(request_s) + of.calls.iter().map(call_s).sum::<f64>()
-    }
-
     /// Instances of a tier of which cores and workers are this busy.
     fn instances_at(&self, tier: usize, busy: f64) -> Result<usize, Wrong> {
         let mut model = self.model.clone();
         model.tiers[tier].instances = 1;
         let per_s = self.wanted_per_s();
-        let workers = model.visits()[tier] * per_s * self.held_s(tier) / model.tiers[tier].workers as f64;
+        let workers = model.visits()[tier] * per_s * self.held_s()[tier] / model.tiers[tier].workers as f64;
         let count = (model.utilisation(tier, per_s).max(workers) / busy).ceil().max(1.0);
         if count > INSTANCES_MAX as f64 {
             return Err(Wrong(format!("{} would need {count:.0} instances", model.tiers[tier].name)));

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tidemark_plan::{
-    Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Span, Survives, curve, sensitivity,
-    simulate,
+    Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Span, Survives, UNBOUNDED, curve,
+    sensitivity, simulate,
 };
 use tidemark_record::bill::{Bill, Role};
 use tidemark_record::summary::BOTTLENECK;
@@ -289,10 +289,9 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let tiers = tiers(&measured, &planned, &answer, per_s);
     let bill = wish.prices.map(|prices| bill(run, &measured, &tiers, per_s, prices, wish.customers));
     let breaks_first = planned.tiers[answer.breaks].name.clone();
-    let system = (answer.holds_per_s / answer.instances[0] as f64, &planned.tiers[0]);
-    let is_bounded = system.1.workers != tidemark_plan::UNBOUNDED;
-    if let Some(note) = words::beyond(&measured, system.0).filter(|_| !is_bounded) {
-        notes.insert(0, note);
+    if planned.tiers[0].workers == UNBOUNDED {
+        let of_instance_per_s = answer.holds_per_s / answer.instances[0] as f64;
+        notes.splice(0..0, words::beyond(&measured, of_instance_per_s));
     }
     let mut planned = Planned {
         says: String::new(),
