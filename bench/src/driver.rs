@@ -36,7 +36,8 @@ pub struct Options {
     /// One short round; not for publication
     #[arg(long, env = "QUICK", value_parser = clap::builder::FalseyValueParser::new())]
     quick: bool,
-    /// Only these shapes, by their keys: get-100, get-10, get-1000, open, session, post, large, pipeline, tls, tls-new, memory
+    /// Only these shapes, by their keys: get-100, get-10, get-1000, get-10000, open, session, post,
+    /// large, pipeline, tls, tls-1000, tls-10000, tls-new, memory
     #[arg(long, env = "SHAPES", value_delimiter = ',')]
     shapes: Vec<String>,
     /// Only these tools

@@ -48,6 +48,12 @@ pub fn all() -> Vec<Shape> {
             ..plain.clone()
         },
         Shape {
+            key: "get-10000",
+            title: "GET, 10,000 connections, closed loop",
+            connections: 10_000,
+            ..plain.clone()
+        },
+        Shape {
             key: "open",
             title: "GET, open loop at 80 % of what ours reaches closed, 100 connections",
             about: "Each is asked for the same rate; who cannot hold it shows by its requests/s. ab, h2load and wrk know no rate.",
@@ -83,6 +89,21 @@ pub fn all() -> Vec<Shape> {
         Shape {
             key: "tls",
             title: "GET over TLS 1.3, 100 connections kept, closed loop",
+            tls: true,
+            ..plain.clone()
+        },
+        Shape {
+            key: "tls-1000",
+            title: "GET over TLS 1.3, 1,000 connections kept, closed loop",
+            connections: 1_000,
+            tls: true,
+            ..plain.clone()
+        },
+        Shape {
+            key: "tls-10000",
+            title: "GET over TLS 1.3, 10,000 connections kept, closed loop",
+            about: "Handshakes fall into the time that counts.",
+            connections: 10_000,
             tls: true,
             ..plain.clone()
         },
