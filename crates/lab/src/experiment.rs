@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use tidemark_drive::{DriveEnd, DriveError, DriveOptions, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
 use tidemark_record::{Before, Event, Manifest, RunWriter, summarize, tell_achieved_due};
-use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
+use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, ScriptTool, SessionKind, Store, SystemOrigin};
 use tidemark_scenario::units::Size;
 use tidemark_scenario::{Plan, Shared};
 use tidemark_verdict::{self as verdict, Evidence};
@@ -126,8 +126,11 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         .map(|fleet| Chosen::choose(fleet, &plan, &options, &|| interrupt.stop_request()))
         .transpose()?;
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
+    // JavaScript takes most of a user's time. As k6 does, it takes all cores where the system is elsewhere.
+    let is_k6 = |kind: &SessionKind| kind.script.as_ref().is_some_and(|script| script.tool == ScriptTool::K6);
+    let is_alone = !starts && plan.sessions.iter().any(is_k6);
     // A thread without a connection would be of no use, and with one more than the scenario says.
-    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
+    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores, is_alone));
     let threads = threads.min(plan.limits.connections).max(1);
     let threads = chosen.as_ref().map_or(threads, Chosen::threads);
     check_memory(&plan, threads)?;

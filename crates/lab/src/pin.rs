@@ -90,10 +90,14 @@ pub fn cores_text(cores: &[usize]) -> String {
 }
 
 /// The number of driving threads where nobody says: one for each core that the driver is pinned to, else half of
-/// the cores. Nothing is pinned by itself: on four shared cores neither pinned halves nor another number of threads
+/// the cores, or all of them where it has the machine to itself. Nothing is pinned by itself: on four shared cores neither pinned halves nor another number of threads
 /// gave more throughput or shorter latencies than the kernel's own choice, beyond what runs differ by anyway.
-pub fn default_threads(pins: &Pins, available: &[usize]) -> usize {
-    if pins.driver.is_empty() { (available.len() / 2).max(1) } else { pins.driver.len() }
+pub fn default_threads(pins: &Pins, available: &[usize], is_alone: bool) -> usize {
+    match (pins.driver.len(), is_alone) {
+        (0, true) => available.len().max(1),
+        (0, false) => (available.len() / 2).max(1),
+        (pinned, _) => pinned,
+    }
 }
 
 /// Cores that this process may run on.
@@ -205,9 +209,12 @@ mod tests {
 
     #[test]
     fn threads_are_half_of_the_cores_or_one_for_each_pin() {
-        assert_eq!(default_threads(&Pins::default(), &[0]), 1);
-        assert_eq!(default_threads(&Pins::default(), &[0, 1, 2, 3]), 2);
-        assert_eq!(default_threads(&Pins { driver: vec![1, 2, 3], system: vec![] }, &[0, 1, 2, 3]), 3);
+        assert_eq!(default_threads(&Pins::default(), &[0], false), 1);
+        assert_eq!(default_threads(&Pins::default(), &[0, 1, 2, 3], false), 2);
+        assert_eq!(default_threads(&Pins::default(), &[0, 1, 2, 3], true), 4);
+        let pins = Pins { driver: vec![1, 2, 3], system: vec![] };
+        assert_eq!(default_threads(&pins, &[0, 1, 2, 3], false), 3);
+        assert_eq!(default_threads(&pins, &[0, 1, 2, 3], true), 3);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct DriverArguments {
     /// Cores for the load generator or the system: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
-    /// Driving threads [default: one for each pinned core, or half of the cores]
+    /// Driving threads [default: one for each pinned core, half of the cores, or all for a script of k6]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Back end for the load generator's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
