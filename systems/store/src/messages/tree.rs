@@ -198,11 +198,8 @@ impl Messages for Tree {
 
     fn metrics(&self) -> StoreMetrics {
         let (counters, view) = (self.engine.counters(), self.messages.view());
-        let own = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            is_counter: true,
-            ..own(name, help, counter.load(Ordering::Relaxed))
-        };
+        let own = OwnMetric::gauge;
+        let counter = OwnMetric::counter;
         let missing = "Messages that damaged logs no longer had at the start, at least";
         StoreMetrics {
             own: vec![
