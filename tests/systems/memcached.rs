@@ -2,27 +2,22 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use crate::common::{report, run, tidemark};
-
-/// Longest wait for the server.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::common::{Killed, free_port, report, run, tidemark, wait_until};
 
 /// A memcached of this test, killed when dropped.
 struct Memcached {
-    child: Child,
+    child: Killed,
     port: u16,
 }
 
 impl Memcached {
     /// With these settings; it is waited for at the unix socket that they name, else at its port.
     fn start(settings: &[&str]) -> Memcached {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         let port_text = port.to_string();
         let mut command = Command::new("memcached");
         if rustix::process::getuid().is_root() {
@@ -35,16 +30,13 @@ impl Memcached {
             .stderr(Stdio::null())
             .spawn()
             .expect("memcached starts; Debian: apt-get install memcached");
-        let memcached = Memcached { child, port };
-        let begun = Instant::now();
-        let is_ready = || match settings.iter().find(|setting| setting.ends_with(".sock")) {
-            Some(socket) => Path::new(socket).exists(),
-            None => TcpStream::connect(("127.0.0.1", port)).is_ok(),
-        };
-        while !is_ready() {
-            assert!(begun.elapsed() < PATIENCE, "memcached is not ready");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let memcached = Memcached { child: Killed(child), port };
+        wait_until("memcached is ready", || {
+            match settings.iter().find(|setting| setting.ends_with(".sock")) {
+                Some(socket) => Path::new(socket).exists(),
+                None => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            }
+        });
         memcached
     }
 
@@ -55,13 +47,6 @@ impl Memcached {
         let mut said = String::new();
         stream.read_to_string(&mut said).expect("read");
         said
-    }
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -5,24 +5,21 @@ mod figures;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use crate::common::{run, tidemark};
+use crate::common::{Killed, free_port, run, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// Longest wait for the server.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The file of a server's certificate.
 const CERTIFICATE: &str = "certificate.pem";
 
 /// A Redis of this test, killed when dropped.
 struct Redis {
-    child: Child,
+    child: Killed,
     port: u16,
     folder: tempfile::TempDir,
 }
@@ -30,8 +27,7 @@ struct Redis {
 impl Redis {
     /// With these settings beside those that keep it in its own folder.
     fn start(settings: &[&str]) -> Redis {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         Redis::start_at(port, settings)
     }
 
@@ -46,12 +42,8 @@ impl Redis {
             .stdout(fs::File::create(folder.path().join("log")).expect("a log"))
             .spawn()
             .expect("redis-server starts; Debian: apt-get install redis-server");
-        let redis = Redis { child, port, folder };
-        let begun = Instant::now();
-        while !redis.socket().exists() {
-            assert!(begun.elapsed() < PATIENCE, "redis-server is not ready");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let redis = Redis { child: Killed(child), port, folder };
+        wait_until("redis-server is ready", || redis.socket().exists());
         redis
     }
 
@@ -74,13 +66,6 @@ fn says(port: u16, lines: &str) -> String {
     said
 }
 
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// One that speaks TLS, the port for that, and a folder with the certificate that is to be trusted.
 fn over_tls() -> (Redis, u16, tempfile::TempDir) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
@@ -88,8 +73,7 @@ fn over_tls() -> (Redis, u16, tempfile::TempDir) {
     let (certificate, key) = (folder.path().join(CERTIFICATE), folder.path().join("key.pem"));
     fs::write(&certificate, made.cert.pem()).expect("written");
     fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let port = free_port();
     let file = |path: &Path| path.to_str().expect("text").to_owned();
     let (port_text, certificate_file, key_file) = (port.to_string(), file(&certificate), file(&key));
     let redis = Redis::start(&[
@@ -167,11 +151,9 @@ fn what_is_set_is_read_back_over_every_way() {
 
 /// Waits for the load of a run, whose directory was not there before.
 fn load_is_on(run_dir: &Path) {
-    let begun = Instant::now();
-    while !fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")) {
-        assert!(begun.elapsed() < PATIENCE, "the load never came");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the load comes", || {
+        !(!fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")))
+    });
 }
 
 #[test]
