@@ -469,10 +469,7 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let encoded_bytes = ints_or_none(&table, files::ENCODED)?;
     let decoded_bytes = ints_or_none(&table, files::DECODED)?;
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
-    let later = |name| match table.has(name) {
-        true => table.lists(name),
-        false => Ok(vec![Vec::new(); table.rows()]),
-    };
+    let later = |name| if table.has(name) { table.lists(name) } else { Ok(vec![Vec::new(); table.rows()]) };
     let read_lag = if table.has(files::READ_LAG) { encoded(&table, files::READ_LAG)? } else { Vec::new() };
     let mut read_lag = read_lag.into_iter();
     // as earlier versions counted: by when it was known

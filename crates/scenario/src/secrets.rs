@@ -278,10 +278,7 @@ impl Secrets {
     pub(crate) fn without_values<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = self.replaced(text, &mut |_, _| MASK.to_owned());
         let text = self.without_lines(text, &|_| MASK.to_owned());
-        match text.contains(CUT) {
-            true => Cow::Owned(self.without_beginnings(&text)),
-            false => text,
-        }
+        if text.contains(CUT) { Cow::Owned(self.without_beginnings(&text)) } else { text }
     }
 
     /// A text with something else in the places of single lines of values.

@@ -59,9 +59,6 @@ impl Client for Http1 {
             return byte_transport::<I, Answers>(io, &setup, requests);
         }
         let http = ByteTransport::new(io, requests, setup.plan.limits.body_bytes);
-        match streams {
-            true => Box::new(EventStreams::new(http, &setup)),
-            false => Box::new(Messages::new(http, setup)),
-        }
+        if streams { Box::new(EventStreams::new(http, &setup)) } else { Box::new(Messages::new(http, setup)) }
     }
 }

@@ -141,10 +141,7 @@ mod tests {
         let read = |gone: &[u16], unread: &OnceLock<String>, seen: &mut Vec<u16>| {
             each_readable(&[1, 2, 3], name, unread, |port| {
                 seen.push(*port);
-                match gone.contains(port) {
-                    true => Err(failed("Redis", "no connection", "refused")),
-                    false => Ok(()),
-                }
+                if gone.contains(port) { Err(failed("Redis", "no connection", "refused")) } else { Ok(()) }
             })
         };
         assert_eq!(read(&[], &unread, &mut seen), Ok(()));

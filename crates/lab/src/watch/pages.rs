@@ -121,10 +121,7 @@ impl WatchedPage {
         let mut client = Client::new(&target);
         while !over.is_over() {
             let begin = Instant::now();
-            let go_on = || match over.is_over() || begin.elapsed() > WITHIN {
-                true => Err(()),
-                false => Ok(()),
-            };
+            let go_on = || if over.is_over() || begin.elapsed() > WITHIN { Err(()) } else { Ok(()) };
             let asked = self.ask(&mut client, &go_on);
             let at_us = now_us();
             let tell = |what| drop(sender.try_send(News { at_us, what }));

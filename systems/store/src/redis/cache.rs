@@ -248,10 +248,7 @@ impl Shared {
 
     async fn put(&self, key: CacheKey, command: &Cmd) {
         let request = |link: Arc<MultiplexedConnection>| async move {
-            match self.forgetting.has(key) {
-                true => Ok(Some(0)),
-                false => query::<Option<i64>>(&link, command).await,
-            }
+            if self.forgetting.has(key) { Ok(Some(0)) } else { query::<Option<i64>>(&link, command).await }
         };
         match self.ask(request).await {
             Some(Some(1)) => count(&self.counters.puts, 1),

@@ -40,10 +40,7 @@ pub fn what_was_acknowledged<S: Bookings + 'static>(
             })
             .collect();
         let before = answered();
-        until_it_works(|| match answered() - before > 500 {
-            true => Ok(()),
-            false => Err(StoreError::Closed),
-        });
+        until_it_works(|| if answered() - before > 500 { Ok(()) } else { Err(StoreError::Closed) });
         server.kill();
         stop.store(true, Ordering::Relaxed);
         let acknowledged: Vec<_> =
