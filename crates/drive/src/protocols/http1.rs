@@ -7,7 +7,7 @@ mod messages;
 mod streams;
 mod websocket;
 
-use tidemark_scenario::plan::{EventStreamStep, Limits, RequestKind, WebSocketStep};
+use tidemark_scenario::plan::{EventStreamStep, RequestKind, WebSocketStep};
 
 use crate::io::Io;
 use crate::protocols::codec::{ByteTransport, byte_transport};
@@ -27,10 +27,6 @@ impl Client for Http1 {
 
     fn takes(&self, ask: &RequestKind) -> bool {
         matches!(ask, RequestKind::Http(_) | RequestKind::WebSocket(_) | RequestKind::EventStream(_))
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
