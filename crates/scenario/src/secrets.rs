@@ -21,6 +21,7 @@ mod names;
 mod pattern;
 mod raw;
 pub(crate) mod source;
+mod url;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -32,8 +33,9 @@ use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
 pub use names::{MASK, is_secret, is_secret_name};
 use names::{is_strong, scheme};
-use pattern::{Way, whole_user_info};
+use pattern::Way;
 pub(crate) use raw::harmless_keys;
+use url::whole_user_info;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
 const SHORTEST: usize = 4;
