@@ -28,6 +28,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
+use self::url::whole_user_info;
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
@@ -35,7 +36,6 @@ pub use names::{MASK, is_secret, is_secret_name};
 use names::{is_strong, scheme};
 use pattern::Way;
 pub(crate) use raw::harmless_keys;
-use url::whole_user_info;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
 const SHORTEST: usize = 4;
