@@ -34,10 +34,29 @@ pub fn run(folder: &Path, text: &str) -> (Output, serde_json::Value) {
     (output, result)
 }
 
+/// Runs it in a folder: its exit status and all that it said, in words.
+pub fn tidemark_in(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = tidemark().current_dir(folder).args(arguments).output().expect("tidemark runs");
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), told.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// What is told of the last run in a folder.
 pub fn report(folder: &Path) -> String {
     let output = tidemark().current_dir(folder).args(["report", "run"]).output().expect("it runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A scenario of one step is refused when it is checked, in words that have these.
+pub fn assert_refused(system: &str, rest: &str, step: &str, words: &str) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n{rest}\n"
+    );
+    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    let (status, told) = tidemark_in(folder.path(), &["check", "s.yaml"]);
+    assert!(status == Some(2) && told.contains(words), "{step}: {told}");
 }
 
 /// The project's folder.

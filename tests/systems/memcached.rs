@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Killed, free_port, report, run, tidemark, wait_until};
+use crate::common::{Killed, assert_refused, free_port, report, run, tidemark_in, wait_until};
 
 /// A memcached of this test, killed when dropped.
 struct Memcached {
@@ -226,7 +226,6 @@ fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
 
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: memcached://127.0.0.1}";
     for (system, step, expected) in [
         (system, "{memcached: [fetch, k]}", "there is get, gets"),
@@ -248,14 +247,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "the server is Redis"),
         ("{url: 'memcached://a:b@127.0.0.1'}", "{memcached: [mn]}", "authentication is not spoken"),
     ] {
-        let text =
-            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+        assert_refused(system, "", step, expected);
     }
 }
 
@@ -310,11 +302,7 @@ objectives: [lost = 0]
         memcached.port
     );
     fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
-    let tidemark = |arguments: &[&str]| {
-        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
-    };
+    let tidemark = |arguments: &[&str]| tidemark_in(folder.path(), arguments);
     let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("0 lost of 2,000 acknowledged"), "{told}");

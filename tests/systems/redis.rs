@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{Killed, free_port, run, tidemark, wait_until};
+use crate::common::{Killed, assert_refused, free_port, run, tidemark, tidemark_in, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -243,16 +243,9 @@ fn a_server_that_wants_a_password_gets_it_and_nobody_else_does() {
 /// Replies of such commands could not be told from those to others.
 #[test]
 fn a_command_without_exactly_one_reply_is_refused() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     for command in ["[subscribe, a]", "[MONITOR]", "[CLIENT, REPLY, OFF]", "[Hello, 3]"] {
-        let text = format!(
-            "system: {{url: redis://127.0.0.1}}\nsessions: {{a: {{steps: [{{redis: {command}}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
-        );
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && told.contains("exactly one reply"), "{command}: {told}");
+        let step = format!("{{redis: {command}}}");
+        assert_refused("{url: redis://127.0.0.1}", "", &step, "exactly one reply");
     }
 }
 
@@ -287,11 +280,7 @@ fn what_was_acknowledged_is_read_back_also_later_and_the_password_is_kept_nowher
         redis.port
     );
     fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
-    let tidemark = |arguments: &[&str]| {
-        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
-    };
+    let tidemark = |arguments: &[&str]| tidemark_in(folder.path(), arguments);
     let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("0 lost of 8,000 acknowledged"), "{told}");
