@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::store::{Store, VERIFY};
 use crate::program::{
-    assert_refused, children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until,
+    assert_refused, children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -198,7 +198,7 @@ fn the_death_of_a_driver_makes_a_run_that_is_invalid_and_says_why() {
     let output = program.wait_with_output().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(code(&output), 3, "{}", stderr(&output));
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     let verdict = &summary["verdict"];
     assert_eq!(verdict["status"], "invalid");
     let reason = verdict["reasons"][0].as_str().unwrap();

@@ -187,7 +187,7 @@ fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
 fn reported(folder: &Path, saying: &str) -> Value {
     let json = crate::program::run(folder, &["report", "out", "--json"]);
     assert_eq!(crate::program::code(&json), 0, "{}", crate::program::stderr(&json));
-    let summary: Value = serde_json::from_slice(&json.stdout).expect("one object");
+    let summary = crate::program::json(&json);
     let reasons = summary["verdict"]["reasons"].as_array().expect("reasons");
     assert!(
         saying.is_empty()

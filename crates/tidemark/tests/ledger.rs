@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use crate::program::{code, run, stderr, stdout, tidemark, wait_until};
+use crate::program::{code, read_json, run, stderr, stdout, tidemark, wait_until};
 use serde_json::Value;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Reading, Search};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
@@ -136,7 +136,7 @@ fn what_a_store_loses_is_what_the_ledger_misses() {
     // what the figures of the load say, and the three of the preparation, which are none of them
     let prepared = ledger.acknowledged_entries().filter(|entry| entry.thread == 999).count();
     assert_eq!(prepared, 3);
-    let summary: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
+    let summary = read_json(out.join("run.json"));
     assert_eq!(summary["summary"]["requests"].as_u64().unwrap() + 3, findings.sent, "{summary}");
     // what the scenario says of a system that it would start is not said of the one at the URL
     let system = &summary["system"];

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::{assert_refused, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{assert_refused, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -49,10 +49,6 @@ impl Drop for There {
 fn process<'v>(run: &'v Value, name: &str) -> &'v Value {
     let all = run["processes"].as_array().unwrap();
     all.iter().find(|process| process["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:?}"))
-}
-
-fn json(output: &std::process::Output) -> Value {
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 fn events(folder: &Path, kind: &str) -> Vec<String> {

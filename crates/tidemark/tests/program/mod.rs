@@ -47,9 +47,17 @@ pub fn write_prices(folder: &Path) {
 /// The bills that `tidemark cost` has of a directory; with the prices of that file.
 pub fn bills(folder: &Path, dir: &str) -> Value {
     let output = run(folder, &["cost", dir, "--prices", "prices.yaml", "--json"]);
-    let costs: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
-    costs["bills"].clone()
+    json(&output)["bills"].clone()
+}
+
+/// What it printed: one object of JSON and nothing else.
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+/// A file of JSON.
+pub fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("it is there")).expect("it is JSON")
 }
 
 /// Its exit status.
