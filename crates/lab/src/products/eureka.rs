@@ -10,7 +10,7 @@ use tidemark_scenario::plan::Store;
 use crate::error::LabError;
 use crate::stores::compiled::Compiled;
 use crate::stores::jars::Jars;
-use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
 use crate::stores::rest;
 
 const PROGRAM: Compiled = Compiled {

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use crate::program::{code, json, run, stderr, stdout};
 
 fn folder() -> PathBuf {
