@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::program::{children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    begin, children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -37,11 +39,7 @@ fn events(folder: &Path, kind: &str) -> Vec<String> {
 
 /// Runs `a.yaml` until so much was put right, however long that takes here, and stops it then.
 fn run_until_healed(folder: &Path, times: usize) -> Value {
-    let mut child = tidemark(folder, &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder, &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     wait_until("it is put right", || {
         let events = fs::read_to_string(folder.join("out/events.jsonl")).unwrap_or_default();
         child.try_wait().unwrap().is_some() || events.matches("\"healed\"").count() >= times

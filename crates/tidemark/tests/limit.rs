@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use crate::program::{
-    assert_refused, bills, code, json, read_json, run, send, stderr, stdout, tidemark, wait_until,
-    write_prices,
+    assert_refused, begin, bills, code, json, read_json, run, send, stderr, stdout, wait_until, write_prices,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -149,8 +147,7 @@ fn a_search_that_is_stopped_is_kept() {
     let server = one_worker();
     let (folder, url) = folder(&server);
     let arguments = ["limit", "s.yaml", "--url", &url, "--out", "out", "--budget", "10m"];
-    let child =
-        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = begin(folder.path(), &arguments);
     let dir = folder.path().join("out");
     wait_until("a trial is over and the next one under way", || {
         dir.join("limit.json").is_file() && trials(&kept(&dir)).len() == 1 && dir.join("2-100").is_dir()

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
-use crate::program::{assert_refused, code, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, begin, begin_silent, code, json, run, send, stderr, stdout, wait_until,
+};
 use rustix::process::Signal;
 use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 
@@ -87,11 +88,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let faults = "faults:\n  - {at: 2s, kill: system, restart after: 100ms}\n";
     scenario(folder.path(), "", "600s", faults);
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     let run_dir = folder.path().join("out");
     let told = run_dir.join(tidemark_record::OPERATIONS_TOLD);
     let events = || fs::read_to_string(run_dir.join("events.jsonl")).unwrap_or_default();
@@ -127,11 +124,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
 fn a_run_whose_driver_was_killed_has_them_when_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     scenario(folder.path(), "", "600s", "");
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--quiet"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = begin_silent(folder.path(), &["run", "a.yaml", "--out", "out", "--quiet"]);
     let told = folder.path().join("out").join(tidemark_record::OPERATIONS_TOLD);
     wait_until("it tells", || fs::metadata(&told).is_ok_and(|told| told.len() > 10_000));
     child.kill().unwrap();

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::program::runs::{StoredRun, search};
 use crate::program::{
-    PATIENCE, assert_refused, code, read_json, run, send, stderr, stdout, tidemark, wait_until,
+    PATIENCE, assert_refused, begin_silent, code, read_json, run, send, stderr, stdout, tidemark, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -162,8 +162,7 @@ fn a_search_that_goes_on_is_listed_with_its_sentence_and_its_trials_have_pages()
     fs::create_dir(folder.path().join("runs")).unwrap();
     let url = format!("http://{}", server.address());
     let arguments = ["limit", "s.yaml", "--url", &url, "--out", "runs/search", "--budget", "10m", "--quiet"];
-    let mut searching =
-        tidemark(folder.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut searching = begin_silent(folder.path(), &arguments);
     let ui = Listening::start(folder.path(), &["ui", "--listen", "127.0.0.1:0"]);
     let listed = || ui.json("/api/runs")["runs"].as_array().unwrap().first().cloned().unwrap_or_default();
     let dir = folder.path().join("runs/search");

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 
-use crate::program::{code, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin, code, json, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -364,11 +364,7 @@ fn help_has_no_line_that_is_broken_twice_or_loses_its_indentation() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = folder();
     for arguments in [vec!["--help"], vec!["schema"], vec![], short(&["-q"])] {
-        let mut child = tidemark(folder.path(), &arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = begin(folder.path(), &arguments);
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!([0, 1, 3].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
@@ -455,11 +451,7 @@ fn a_system_is_served_until_it_is_asked_to_stop() {
     let folder = folder();
     for system in ["airline", "trade"] {
         let arguments = ["serve", system, "--listen", "127.0.0.1:0", "--durability", "memory", "--log-json"];
-        let mut child = tidemark(folder.path(), &arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = begin(folder.path(), &arguments);
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use crate::program::store::{Store, VERIFY, scenario};
-use crate::program::{code, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin_silent, code, json, run, send, stderr, stdout, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -108,11 +108,8 @@ fn a_killed_driver_leaves_a_ledger_that_can_be_verified() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::start(0);
     scenario(folder.path(), &store.url, VERIFY);
-    let mut child = tidemark(folder.path(), &["run", "s.yaml", "--out", "out", "--for", "10m", "--quiet"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        begin_silent(folder.path(), &["run", "s.yaml", "--out", "out", "--for", "10m", "--quiet"]);
     // several hand-overs of each thread
     wait_until("three seconds of writes", || store.count() > 1_200);
     send(child.id(), Signal::KILL);

@@ -6,7 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::{assert_refused, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, begin, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -132,11 +134,7 @@ fn who_is_started_again_is_found_again() {
         first.url
     );
     fs::write(folder.path().join("a.yaml"), scenario).unwrap();
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     wait_until("the load begins", || {
         child.try_wait().unwrap().is_some() || !events(folder.path(), "phase").is_empty()
     });

@@ -9,7 +9,7 @@ pub mod store;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -28,6 +28,18 @@ pub fn tidemark(folder: &Path, arguments: &[&str]) -> Command {
 /// Runs it to its end.
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     tidemark(folder, arguments).output().expect("the program starts")
+}
+
+/// Begins it; what it says on standard output and standard error can be read.
+pub fn begin(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = tidemark(folder, arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Begins it, and hears nothing of it.
+pub fn begin_silent(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = tidemark(folder, arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
 }
 
 /// Wrong use: refused with exit status 2 and a message that says this.
