@@ -350,7 +350,7 @@ fn read_series(
     };
     let labels = table.texts(of)?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
     let outcome = |name: &String| {
-        let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.name() == name);
+        let outcome = Outcome::from_name(name);
         outcome.ok_or_else(|| damaged(path, format!("unknown outcome {name:?}")))
     };
     let outcomes = table.texts("outcome")?.iter().map(outcome).collect::<Result<Vec<_>, _>>()?;
