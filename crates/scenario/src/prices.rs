@@ -59,6 +59,10 @@ pub struct MachineKind {
     pub cores: Amount,
     /// Memory, bytes.
     pub memory_bytes: u64,
+    /// Disk, bytes.
+    pub disk_bytes: Option<u64>,
+    /// Network, bytes each second.
+    pub network_bytes_per_s: Option<u64>,
     /// An hour on demand.
     pub hour: Amount,
     /// An hour where it is reserved.
@@ -205,6 +209,8 @@ fn prices_of(file: &PriceFile<'_>, reader: &Reader<'_>) -> Option<Prices> {
             MachineKind {
                 cores: cores(&of, sink)?,
                 memory_bytes: of.memory.value?,
+                disk_bytes: of.disk.value,
+                network_bytes_per_s: of.network.value,
                 hour: of.hour.value?,
                 reserved_hour: of.reserved_hour.value,
                 spot_hour: of.spot_hour.value,
