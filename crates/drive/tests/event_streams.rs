@@ -123,10 +123,10 @@ fn server() -> (Server, Arc<AtomicUsize>) {
     (server, left)
 }
 
-fn plan(steps: &str, load: &str) -> Plan {
+fn plan(steps: &str, users: &str) -> Plan {
     let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
     let text =
-        format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s, body: 200KiB}}\n");
+        format!("sessions:\n  a:\n    steps:\n{steps}load: {users}\nlimits: {{drain: 2s, body: 200KiB}}\n");
     load(&text)
 }
 
