@@ -51,7 +51,7 @@ fn server() -> Server {
 
 fn ten(server: &Server, steps: &str) -> Sum {
     let plan = with_steps(steps, "load: {users: 2, hold: 60s}\nlimits: {sessions: 10, body: 1MiB}");
-    finish(begin(plan.unwrap_or_else(|told| panic!("{told}")), options(server.address, 1)))
+    finish(begin(plan, options(server.address, 1)))
 }
 
 /// Bytes of bodies that were decoded, as they came and after.

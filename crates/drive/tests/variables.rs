@@ -180,7 +180,7 @@ fn what_was_never_sent_is_not_in_the_ledger() {
 #[test]
 fn a_failed_check_says_what_it_looked_at_and_what_was_there() {
     let server = telling("{\"count\": 3, \"state\": \"shut\"}");
-    for (check, told) in [
+    for (check, expected) in [
         ("json: {$.state: open}", "check $.state: expected open, got shut"),
         ("json: {$.state: {contains: pen}}", "check $.state: expected to contain pen, got shut"),
         ("json: {$.state: {matches: '^o'}}", "check $.state: expected to match ^o, got shut"),
@@ -201,7 +201,7 @@ fn a_failed_check_says_what_it_looked_at_and_what_was_there() {
         let sum = ten(&server, &steps);
         assert_eq!(sum.outcome(Outcome::Ok), 0, "{check}");
         assert!(
-            sum.examples().iter().all(|example| example.detail.starts_with(told)),
+            sum.examples().iter().all(|example| example.detail.starts_with(expected)),
             "{check}: {:?}",
             told(&sum)
         );
