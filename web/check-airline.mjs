@@ -3,69 +3,19 @@
 // Exit status: 0 all well, 1 something is wrong (one line each), 2 wrong use. It changes customers and bookings.
 // The browser is /usr/bin/chromium, or what the variable CHROMIUM names.
 
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { chromium } from 'playwright-core';
-
-const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
-
-/** Longest that one step may take, milliseconds: a bound for what hangs. */
-const PATIENCE_MS = 60_000;
-/** Keys until what is looked for has the focus. */
-const TABS_MAX = 60;
+import { join } from 'node:path';
+import { check, listen, look, see, tabTo, wrong } from './checking.mjs';
 
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
-
-const [wrong, done] = [[], []];
-
-function see(what, holds) {
-  if (holds) done.push(what);
-  else wrong.push(what);
-}
-
-/** What is wrong with how a page stands there; runs in the browser. */
-function look() {
-  const faults = [];
-  const over = document.documentElement.scrollWidth - innerWidth;
-  if (over > 0) faults.push(`is ${over} px too wide`);
-  const named = (it) => (it.getAttribute('aria-label') ?? it.textContent ?? '').trim() !== '' || (it.labels?.length ?? 0) > 0;
-  for (const it of document.querySelectorAll('button, a, input, select')) if (!named(it)) faults.push(`${it.outerHTML} has no name`);
-  const levels = [...document.querySelectorAll('h1, h2, h3')].map((it) => Number(it.tagName[1]));
-  if (levels[0] !== 1 || levels.some((level, index) => index > 0 && level > levels[index - 1] + 1)) faults.push(`headings are ${levels}`);
-  if (document.querySelector('body img, body iframe, main script, main b b')) faults.push('a text became markup');
-  const small = [...document.querySelectorAll('button, nav a')].filter((it) => it.getBoundingClientRect().height < 30);
-  if (small.length > 0) faults.push(`${small.length} controls are too small for a finger`);
-  return faults;
-}
 
 /** A tab of somebody's own, which must neither complain nor ask anybody else. */
 async function tab(browser, base, who, viewport) {
   const context = await browser.newContext({ viewport, reducedMotion: 'reduce', timezoneId: 'Pacific/Auckland' });
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.expectFailures = false;
-  page.on('console', (it) => { if (['error', 'warning'].includes(it.type()) && !page.expectFailures) wrong.push(`${who}: console ${it.type()}: ${it.text()}`); });
-  page.on('pageerror', (error) => wrong.push(`${who}: exception: ${error.message}`));
-  page.on('request', (it) => { if (!it.url().startsWith(`${base}/`) && !/^(data|blob):/.test(it.url())) wrong.push(`${who}: asks for ${it.url()}`); });
+  listen(page, base, `${who}: `);
   await page.goto(`${base}/`);
   return page;
-}
-
-/** Goes to a control by the keyboard alone. */
-async function tabTo(page, name) {
-  for (let key = 0; key < TABS_MAX; key += 1) {
-    await page.keyboard.press('Tab');
-    const at = await page.evaluate(() => {
-      const it = document.activeElement;
-      return { name: it?.getAttribute('aria-label') ?? it?.labels?.[0]?.textContent ?? it?.textContent ?? '', outlined: it !== null && getComputedStyle(it).outlineStyle !== 'none' };
-    });
-    if (at.name.trim() !== name) continue;
-    see(`the focus is seen on "${name}"`, at.outlined);
-    return;
-  }
-  wrong.push(`"${name}" is not reached with the tab key`);
 }
 
 const heading = (page, name, level = 1) => page.getByRole('heading', { level, name }).waitFor();
@@ -80,7 +30,7 @@ async function stand(page, what, screenshots) {
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
     const name = `${what}-${page.viewportSize().width}-${colorScheme}`;
-    for (const fault of await page.evaluate(look)) wrong.push(`${name} ${fault}`);
+    for (const fault of await page.evaluate(look, 'button, a, input, select')) wrong.push(`${name} ${fault}`);
     if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
   }
   await page.emulateMedia({ colorScheme: 'light' });
@@ -286,29 +236,8 @@ async function keys(browser, base, screenshots) {
   await page.context().close();
 }
 
-async function main() {
-  const args = process.argv.slice(2);
-  const at = args.indexOf('--screenshots');
-  const screenshots = at >= 0 ? resolve(args.splice(at, 2)[1] ?? '.') : null;
-  if (args.length !== 1) {
-    console.error('usage: node check-airline.mjs http://127.0.0.1:PORT [--screenshots DIR]');
-    return 2;
-  }
-  if (screenshots) mkdirSync(screenshots, { recursive: true });
-  const base = args[0].replace(/\/$/, '');
-  const browser = await chromium.launch({ executablePath: BROWSER, headless: true, args: ARGS });
-  try {
-    await trip(browser, base, 'uid1@email.com', DESKTOP, screenshots);
-    await trip(browser, base, 'uid2@email.com', PHONE, screenshots);
-    await keys(browser, base, screenshots);
-  } catch (error) {
-    wrong.push(`the trip broke off: ${error instanceof Error ? error.message : error}`);
-  } finally {
-    await browser.close();
-  }
-  for (const line of done) console.log(`ok   ${line}`);
-  for (const line of wrong) console.log(`FAIL ${line}`);
-  return wrong.length === 0 ? 0 : 1;
-}
-
-process.exitCode = await main();
+process.exitCode = await check('check-airline.mjs', async (browser, base, screenshots) => {
+  await trip(browser, base, 'uid1@email.com', DESKTOP, screenshots);
+  await trip(browser, base, 'uid2@email.com', PHONE, screenshots);
+  await keys(browser, base, screenshots);
+});

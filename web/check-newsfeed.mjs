@@ -3,17 +3,9 @@
 // Exit status: 0 all well, 1 something is wrong (one line each), 2 wrong use. It adds participants and posts.
 // The browser is /usr/bin/chromium, or what the variable CHROMIUM names.
 
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { chromium } from 'playwright-core';
+import { join } from 'node:path';
+import { check, listen, look, see, tabTo, wrong } from './checking.mjs';
 
-const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
-
-/** Longest that one step may take, milliseconds: a bound for what hangs. */
-const PATIENCE_MS = 60_000;
-/** Keys until what is looked for has the focus. */
-const TABS_MAX = 40;
 /** Posts of a page. */
 const PAGE = 20;
 
@@ -28,54 +20,13 @@ const ANN = `Ann ${VISIT}`;
 const BOB = `<img src=x onerror="throw 1">${VISIT}`;
 const WORD = `storm${VISIT}`;
 
-const [wrong, done] = [[], []];
-
-function see(what, holds) {
-  if (holds) done.push(what);
-  else wrong.push(what);
-}
-
-/** What is wrong with how a page stands there; runs in the browser. */
-function look() {
-  const faults = [];
-  const over = document.documentElement.scrollWidth - innerWidth;
-  if (over > 0) faults.push(`is ${over} px too wide`);
-  const named = (it) => (it.getAttribute('aria-label') ?? it.textContent ?? '').trim() !== '' || (it.labels?.length ?? 0) > 0;
-  for (const it of document.querySelectorAll('button, a, input, textarea')) if (!named(it)) faults.push(`${it.outerHTML} has no name`);
-  const levels = [...document.querySelectorAll('h1, h2, h3')].map((it) => Number(it.tagName[1]));
-  if (levels[0] !== 1 || levels.some((level, index) => index > 0 && level > levels[index - 1] + 1)) faults.push(`headings are ${levels}`);
-  if (document.querySelector('body img, body iframe, main script, main b b')) faults.push('a text became markup');
-  const small = [...document.querySelectorAll('button, nav a')].filter((it) => it.getBoundingClientRect().height < 30);
-  if (small.length > 0) faults.push(`${small.length} controls are too small for a finger`);
-  return faults;
-}
-
 /** A tab of somebody's own, which must neither complain nor ask anybody else. */
 async function tab(browser, base, who) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.expectFailures = false;
-  page.on('console', (it) => { if (['error', 'warning'].includes(it.type()) && !page.expectFailures) wrong.push(`${who}: console ${it.type()}: ${it.text()}`); });
-  page.on('pageerror', (error) => wrong.push(`${who}: exception: ${error.message}`));
-  page.on('request', (it) => { if (!it.url().startsWith(`${base}/`) && !/^(data|blob):/.test(it.url())) wrong.push(`${who}: asks for ${it.url()}`); });
+  listen(page, base, `${who}: `);
   await page.goto(`${base}/`);
   return page;
-}
-
-/** Goes to a control by the keyboard alone. */
-async function tabTo(page, name) {
-  for (let key = 0; key < TABS_MAX; key += 1) {
-    await page.keyboard.press('Tab');
-    const at = await page.evaluate(() => {
-      const it = document.activeElement;
-      return { name: it?.getAttribute('aria-label') ?? it?.labels?.[0]?.textContent ?? it?.textContent ?? '', outlined: it !== null && getComputedStyle(it).outlineStyle !== 'none' };
-    });
-    if (at.name.trim() !== name) continue;
-    see(`the focus is seen on "${name}"`, at.outlined);
-    return;
-  }
-  wrong.push(`"${name}" is not reached with the tab key`);
 }
 
 const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
@@ -99,7 +50,7 @@ async function stand(page, what, screenshots) {
   for (const [name, viewport, colorScheme] of VIEWS) {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
-    for (const fault of await page.evaluate(look)) wrong.push(`${what} (${name}) ${fault}`);
+    for (const fault of await page.evaluate(look, 'button, a, input, textarea')) wrong.push(`${what} (${name}) ${fault}`);
     if (screenshots) await page.screenshot({ path: join(screenshots, `${what}-${name}.png`), fullPage: true });
   }
   await page.setViewportSize(VIEWS[0][1]);
@@ -280,26 +231,4 @@ async function docs(browser, base, screenshots) {
   await stand(page, 'docs', screenshots);
 }
 
-async function main() {
-  const args = process.argv.slice(2);
-  const at = args.indexOf('--screenshots');
-  const screenshots = at >= 0 ? resolve(args.splice(at, 2)[1] ?? '.') : null;
-  if (args.length !== 1) {
-    console.error('usage: node check-newsfeed.mjs http://127.0.0.1:PORT [--screenshots DIR]');
-    return 2;
-  }
-  if (screenshots) mkdirSync(screenshots, { recursive: true });
-  const browser = await chromium.launch({ executablePath: BROWSER, headless: true, args: ARGS });
-  try {
-    await visit(browser, args[0].replace(/\/$/, ''), screenshots);
-  } catch (error) {
-    wrong.push(`the visit broke off: ${error instanceof Error ? error.message : error}`);
-  } finally {
-    await browser.close();
-  }
-  for (const line of done) console.log(`ok   ${line}`);
-  for (const line of wrong) console.log(`FAIL ${line}`);
-  return wrong.length === 0 ? 0 : 1;
-}
-
-process.exitCode = await main();
+process.exitCode = await check('check-newsfeed.mjs', visit);

@@ -6,25 +6,12 @@
 
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { chromium } from 'playwright-core';
-
-const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
-
-/** Longest that one step may take, milliseconds: a bound for what hangs. */
-const PATIENCE_MS = 60_000;
+import { browse, done, listen, see, wrong } from './checking.mjs';
 
 const VIEWS = [
   ['desktop', { width: 1280, height: 900 }, 'light'], ['desktop-dark', { width: 1280, height: 900 }, 'dark'],
   ['phone', { width: 360, height: 780 }, 'light'],
 ];
-
-const [wrong, done] = [[], []];
-
-function see(what, holds) {
-  if (holds) done.push(what);
-  else wrong.push(what);
-}
 
 /** What is wrong with how a page stands there; runs in the browser. */
 function look() {
@@ -51,10 +38,7 @@ const ready = (page) => page.locator('html[data-ready=true]').waitFor();
 
 async function visit(browser, base, [live, a, b, search], screenshots) {
   const page = await (await browser.newContext({ viewport: VIEWS[0][1] })).newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.on('console', (it) => { if (['error', 'warning'].includes(it.type())) wrong.push(`console ${it.type()}: ${it.text()}`); });
-  page.on('pageerror', (error) => wrong.push(`exception: ${error.message}`));
-  page.on('request', (it) => { if (!it.url().startsWith(`${base}/`) && !/^(data|blob):/.test(it.url())) wrong.push(`asks for ${it.url()}`); });
+  listen(page, base);
 
   await page.goto(`${base}/`);
   await ready(page);
@@ -112,7 +96,7 @@ if (!base || !live || !a || !b || !search || (flag && (flag !== '--screenshots' 
 }
 const screenshots = dir ? resolve(dir) : null;
 if (screenshots) mkdirSync(screenshots, { recursive: true });
-const browser = await chromium.launch({ executablePath: BROWSER, args: ARGS });
+const browser = await browse();
 try {
   await visit(browser, base, [live, a, b, search], screenshots);
 } catch (error) {

@@ -8,11 +8,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { chromium } from 'playwright-core';
+import { browse } from './checking.mjs';
 import { makeRun } from './sample/make.mjs';
-
-const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
 
 /** Longest that a page may take to draw everything, milliseconds. */
 const DRAW_LIMIT_MS = 15_000;
@@ -349,7 +346,7 @@ async function main() {
   if (screenshots) mkdirSync(screenshots, { recursive: true });
   const dir = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
   const files = args[0] === '--sample' ? samples(dir) : [[resolve(args[0]), 4]];
-  const browser = await chromium.launch({ executablePath: BROWSER, headless: true, args: ARGS });
+  const browser = await browse();
   let failures = 0;
   try {
     for (const [file, least] of files) {

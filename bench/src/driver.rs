@@ -89,10 +89,7 @@ pub fn run(options: &Options) -> std::io::Result<()> {
     bench.preface(&absent.iter().map(|tool| tool.name()).collect::<Vec<_>>());
     let mut closed = None;
     for shape in shape::all().iter().filter(|shape| bench.wants(shape.key)) {
-        let rate = match shape.open {
-            true => Some(bench.open_rate(closed.as_ref())?),
-            false => None,
-        };
+        let rate = if shape.open { Some(bench.open_rate(closed.as_ref())?) } else { None };
         let mut results = bench.table(shape, rate)?;
         if shape.back_ends {
             bench.compare(&results);

@@ -1,6 +1,9 @@
 //! Replies of Aerospike about a record, what a scan tells and what a node tells of itself, whole and in pieces.
 #![no_main]
 
+mod common;
+
+use common::in_pieces;
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::aerospike::{InfoDecoder, Kind, Records, ReplyDecoder, ReplyError, ReplyLimits, Wanted};
 use tidemark_wire::json;
@@ -12,17 +15,7 @@ type Understood = Result<(usize, bool, Kind, Vec<u8>), ReplyError>;
 fn understand(wanted: Wanted, bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(LIMITS);
     decoder.start(wanted, keep);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        assert!(decoded.consumed <= piece.len());
-        assert!(decoded.complete || decoded.consumed == piece.len());
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-    }
+    let (taken, complete) = in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     let body = decoder.body();
     let is_json = complete && keep && wanted == Wanted::Bins && decoder.kind() == Kind::Done;
     if is_json && std::str::from_utf8(body).is_ok() {

@@ -1,6 +1,9 @@
 //! Replies of memcached to each form of command, whole and in pieces.
 #![no_main]
 
+mod common;
+
+use common::in_pieces;
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
 use tidemark_wire::memcached::{Form, Kind, Meta, ReplyDecoder, ReplyError, ReplyLimits};
@@ -30,17 +33,7 @@ type Understood = Result<(usize, bool, Kind, Vec<u8>, Option<Vec<u8>>), ReplyErr
 fn understand(form: Form, keys: &[u8], bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(LIMITS);
     decoder.start(form, keys, keep);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        assert!(decoded.consumed <= piece.len());
-        assert!(decoded.complete || decoded.consumed == piece.len());
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-    }
+    let (taken, complete) = in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     let body = decoder.body();
     assert!(body.len() <= LIMITS.body_bytes);
     let is_json = form == Form::Stats || form == Form::Values && keys.contains(&b' ');

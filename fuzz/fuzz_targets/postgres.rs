@@ -1,8 +1,11 @@
 //! Replies of PostgreSQL, whole and in pieces.
 #![no_main]
 
+mod common;
+
 use std::sync::Arc;
 
+use common::in_pieces;
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, Types};
@@ -14,17 +17,7 @@ type Understood = Result<(usize, bool, Kind, Vec<u8>, Vec<u8>), PostgresError>;
 fn understand(columns: Option<&Arc<Columns>>, bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(LIMITS);
     decoder.start(columns.cloned(), keep);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        assert!(decoded.consumed <= piece.len());
-        assert!(decoded.complete || decoded.consumed == piece.len());
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-    }
+    let (taken, complete) = in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     let body = decoder.body();
     assert!(body.len() <= LIMITS.body_bytes + 16);
     let is_json = matches!(decoder.kind(), Kind::Rows | Kind::NoRows);

@@ -1,6 +1,9 @@
 //! Replies of Redis, whole and in pieces.
 #![no_main]
 
+mod common;
+
+use common::in_pieces;
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
 use tidemark_wire::resp::{BEGINNING_BYTES, Keep, Kind, ReplyDecoder, ReplyLimits, RespError};
@@ -15,17 +18,7 @@ fn understand(
     let mut decoder = ReplyDecoder::new(LIMITS);
     decoder.start(keep);
     let keeps_all = keep == Keep::All;
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        assert!(decoded.consumed <= piece.len());
-        assert!(decoded.complete || decoded.consumed == piece.len());
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-    }
+    let (taken, complete) = in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     assert!(decoder.body().len() <= if keeps_all { LIMITS.body_bytes } else { BEGINNING_BYTES });
     if complete
         && keeps_all

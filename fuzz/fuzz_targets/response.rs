@@ -1,6 +1,9 @@
 //! Answers, whole and in pieces.
 #![no_main]
 
+mod common;
+
+use common::in_pieces;
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder};
 
@@ -22,8 +25,7 @@ struct Understood {
 fn understand(bytes: &[u8], options: u8, piece_bytes: usize) -> Result<Understood, HttpError> {
     let mut decoder = ResponseDecoder::new(LIMITS);
     decoder.start(options & 1 != 0, options & 2 == 0);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
+    let (taken, complete) = in_pieces(bytes, piece_bytes, |piece| {
         let result = decoder.decode(piece);
         // Whatever came, everything may be looked at.
         std::hint::black_box((
@@ -32,15 +34,8 @@ fn understand(bytes: &[u8], options: u8, piece_bytes: usize) -> Result<Understoo
             decoder.header("x"),
             decoder.headers().count(),
         ));
-        let decoded = result?;
-        assert!(decoded.consumed <= piece.len());
-        assert!(decoded.complete || decoded.consumed == piece.len());
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-    }
+        result
+    })?;
     assert!(decoder.body().len() as u64 <= decoder.body_bytes());
     assert!(decoder.body_bytes() <= taken as u64);
     let finished = decoder.finish();

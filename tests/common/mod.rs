@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -33,10 +34,29 @@ pub fn run(folder: &Path, text: &str) -> (Output, serde_json::Value) {
     (output, result)
 }
 
+/// Runs it in a folder: its exit status and all that it said, in words.
+pub fn tidemark_in(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = tidemark().current_dir(folder).args(arguments).output().expect("tidemark runs");
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), told.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// What is told of the last run in a folder.
 pub fn report(folder: &Path) -> String {
     let output = tidemark().current_dir(folder).args(["report", "run"]).output().expect("it runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A scenario of one step is refused when it is checked, in words that have these.
+pub fn assert_refused(system: &str, rest: &str, step: &str, words: &str) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n{rest}\n"
+    );
+    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    let (status, told) = tidemark_in(folder.path(), &["check", "s.yaml"]);
+    assert!(status == Some(2) && told.contains(words), "{step}: {told}");
 }
 
 /// The project's folder.
@@ -44,9 +64,47 @@ pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project's folder")
 }
 
+/// A process of the test, killed when dropped.
+pub struct Killed(pub Child);
+
+impl Deref for Killed {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Killed {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port that nobody has.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A shipped system, serving; killed when dropped.
 pub struct Served {
-    child: Child,
+    child: Killed,
     /// `127.0.0.1:PORT`.
     pub authority: String,
 }
@@ -75,12 +133,10 @@ impl Served {
             .trim()
             .strip_prefix("listening ")
             .unwrap_or_else(|| panic!("not a listening line: {line:?}"));
-        let served = Served { child, authority: url.trim_start_matches("http://").to_owned() };
-        let begin = Instant::now();
-        while Client::connect(&served.authority).get("/health").status != 200 {
-            assert!(begin.elapsed() < PATIENCE, "{system} never became healthy");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let served = Served { child: Killed(child), authority: url.trim_start_matches("http://").to_owned() };
+        wait_until(&format!("{system} is healthy"), || {
+            Client::connect(&served.authority).get("/health").status == 200
+        });
         served
     }
 
@@ -106,13 +162,6 @@ impl Served {
             assert!(begin.elapsed() < PATIENCE, "still running after SIGTERM");
             std::thread::sleep(Duration::from_millis(20));
         }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -1,8 +1,6 @@
 //! Statements to a Cassandra that the run starts: needs Java 17, and what `tests/needs` fetches.
 
-use std::fs;
-
-use crate::common::{run, tidemark};
+use crate::common::{assert_refused, report, run, tidemark};
 
 const SCENARIO: &str = r#"
 stores: {db: {product: cassandra, durability: buffered}}
@@ -66,8 +64,7 @@ fn what_is_written_is_read_back() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");
     assert_eq!(result["statuses"], serde_json::json!({"200": 800, "204": 200}), "{result:#}{told}");
-    let report = tidemark().current_dir(folder.path()).args(["report", "run"]).output().expect("it runs");
-    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    let report = report(folder.path());
     assert!(report.contains("value 1 of a statement: this is not a whole number"), "{report}");
 }
 
@@ -83,14 +80,12 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     assert!(result["errors"]["status"].as_u64() > Some(10), "{result:#}");
     let count = |name: &str| result["statuses"][name].as_u64().unwrap_or_default();
     assert!(count("200") > 10 && count("500") > 10, "{result:#}");
-    let report = tidemark().current_dir(folder.path()).args(["report", "run"]).output().expect("it runs");
-    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    let report = report(folder.path());
     assert!(report.contains("Missing: an error: 0x2200:"), "{report}");
 }
 
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: 'cql://127.0.0.1/ks'}";
     for (system, rest, step, expected) in [
         (system, "", "{set: {k: 1}}, {cql: 'SELECT ${k}'}", "put its place there, and its value into `with`"),
@@ -100,15 +95,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ("{url: 'cql://127.0.0.1?consistency=most'}", "", "{cql: 'SELECT 1'}", "is not a consistency"),
         ("{url: 'http://127.0.0.1'}", "", "{cql: 'SELECT 1'}", "begins with cql://"),
     ] {
-        let text = format!(
-            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n{rest}\n"
-        );
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+        assert_refused(system, rest, step, expected);
     }
 }
 

@@ -3,10 +3,9 @@
 mod node;
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{report, run, tidemark};
+use crate::common::{assert_refused, report, run, tidemark_in};
 use node::{Fate, Node};
 use serde_json::json;
 
@@ -137,13 +136,6 @@ fn closed(n: usize) -> Fate {
     if n % 2 == 1 { Fate::Closed } else { Fate::Done }
 }
 
-fn tidemark_in(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = tidemark().current_dir(folder).args(arguments).output().expect("tidemark runs");
-    let told =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.code(), told.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
 #[test]
 fn only_a_node_by_itself_with_the_namespace_is_driven() {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -163,7 +155,6 @@ fn only_a_node_by_itself_with_the_namespace_is_driven() {
 
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: aerospike://127.0.0.1/test}";
     for (system, step, expected) in [
         (system, "{aerospike: [fetch, s, k]}", "use one of get, exists"),
@@ -190,11 +181,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ),
         ("{url: 'aerospike://a,b/test'}", "{aerospike: [get, s, k]}", "one is driven"),
     ] {
-        let text =
-            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let (status, told) = tidemark_in(folder.path(), &["check", "s.yaml"]);
-        assert!(status == Some(2) && told.contains(expected), "{step}: {told}");
+        assert_refused(system, "", step, expected);
     }
 }
 

@@ -2,27 +2,22 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use crate::common::{report, run, tidemark};
-
-/// Longest wait for the server.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::common::{Killed, assert_refused, free_port, report, run, tidemark_in, wait_until};
 
 /// A memcached of this test, killed when dropped.
 struct Memcached {
-    child: Child,
+    child: Killed,
     port: u16,
 }
 
 impl Memcached {
     /// With these settings; it is waited for at the unix socket that they name, else at its port.
     fn start(settings: &[&str]) -> Memcached {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         let port_text = port.to_string();
         let mut command = Command::new("memcached");
         if rustix::process::getuid().is_root() {
@@ -35,16 +30,13 @@ impl Memcached {
             .stderr(Stdio::null())
             .spawn()
             .expect("memcached starts; Debian: apt-get install memcached");
-        let memcached = Memcached { child, port };
-        let begun = Instant::now();
-        let is_ready = || match settings.iter().find(|setting| setting.ends_with(".sock")) {
-            Some(socket) => Path::new(socket).exists(),
-            None => TcpStream::connect(("127.0.0.1", port)).is_ok(),
-        };
-        while !is_ready() {
-            assert!(begun.elapsed() < PATIENCE, "memcached is not ready");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let memcached = Memcached { child: Killed(child), port };
+        wait_until("memcached is ready", || {
+            match settings.iter().find(|setting| setting.ends_with(".sock")) {
+                Some(socket) => Path::new(socket).exists(),
+                None => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            }
+        });
         memcached
     }
 
@@ -55,13 +47,6 @@ impl Memcached {
         let mut said = String::new();
         stream.read_to_string(&mut said).expect("read");
         said
-    }
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -241,7 +226,6 @@ fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
 
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: memcached://127.0.0.1}";
     for (system, step, expected) in [
         (system, "{memcached: [fetch, k]}", "there is get, gets"),
@@ -263,14 +247,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         ("{url: 'redis://127.0.0.1'}", "{memcached: [get, k]}", "the server is Redis"),
         ("{url: 'memcached://a:b@127.0.0.1'}", "{memcached: [mn]}", "authentication is not spoken"),
     ] {
-        let text =
-            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+        assert_refused(system, "", step, expected);
     }
 }
 
@@ -325,11 +302,7 @@ objectives: [lost = 0]
         memcached.port
     );
     fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
-    let tidemark = |arguments: &[&str]| {
-        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
-    };
+    let tidemark = |arguments: &[&str]| tidemark_in(folder.path(), arguments);
     let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("0 lost of 2,000 acknowledged"), "{told}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, project, report, run, tidemark};
+use crate::common::{PATIENCE, assert_refused, project, report, run, tidemark};
 
 const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}
@@ -167,7 +167,6 @@ fn a_record_of_ycsb_can_be_inserted_twice() {
 
 #[test]
 fn mistakes_are_told_when_a_scenario_is_checked() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: 'postgres://me@127.0.0.1/db'}";
     for (system, step, expected) in [
         (system, "{set: {k: 1}}, {sql: 'SELECT ${k}'}", "put its place there, and its value into `with`"),
@@ -182,14 +181,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
             "disable, prefer, require, verify-ca or verify-full",
         ),
     ] {
-        let text =
-            format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.status.code() == Some(2) && told.contains(expected), "{step}: {told}");
+        assert_refused(system, "", step, expected);
     }
 }
 

@@ -5,24 +5,21 @@ mod figures;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use crate::common::{run, tidemark};
+use crate::common::{Killed, assert_refused, free_port, run, tidemark, tidemark_in, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// Longest wait for the server.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The file of a server's certificate.
 const CERTIFICATE: &str = "certificate.pem";
 
 /// A Redis of this test, killed when dropped.
 struct Redis {
-    child: Child,
+    child: Killed,
     port: u16,
     folder: tempfile::TempDir,
 }
@@ -30,8 +27,7 @@ struct Redis {
 impl Redis {
     /// With these settings beside those that keep it in its own folder.
     fn start(settings: &[&str]) -> Redis {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         Redis::start_at(port, settings)
     }
 
@@ -46,12 +42,8 @@ impl Redis {
             .stdout(fs::File::create(folder.path().join("log")).expect("a log"))
             .spawn()
             .expect("redis-server starts; Debian: apt-get install redis-server");
-        let redis = Redis { child, port, folder };
-        let begun = Instant::now();
-        while !redis.socket().exists() {
-            assert!(begun.elapsed() < PATIENCE, "redis-server is not ready");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let redis = Redis { child: Killed(child), port, folder };
+        wait_until("redis-server is ready", || redis.socket().exists());
         redis
     }
 
@@ -74,13 +66,6 @@ fn says(port: u16, lines: &str) -> String {
     said
 }
 
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// One that speaks TLS, the port for that, and a folder with the certificate that is to be trusted.
 fn over_tls() -> (Redis, u16, tempfile::TempDir) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
@@ -88,8 +73,7 @@ fn over_tls() -> (Redis, u16, tempfile::TempDir) {
     let (certificate, key) = (folder.path().join(CERTIFICATE), folder.path().join("key.pem"));
     fs::write(&certificate, made.cert.pem()).expect("written");
     fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let port = free_port();
     let file = |path: &Path| path.to_str().expect("text").to_owned();
     let (port_text, certificate_file, key_file) = (port.to_string(), file(&certificate), file(&key));
     let redis = Redis::start(&[
@@ -167,11 +151,9 @@ fn what_is_set_is_read_back_over_every_way() {
 
 /// Waits for the load of a run, whose directory was not there before.
 fn load_is_on(run_dir: &Path) {
-    let begun = Instant::now();
-    while !fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")) {
-        assert!(begun.elapsed() < PATIENCE, "the load never came");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the load comes", || {
+        !(!fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")))
+    });
 }
 
 #[test]
@@ -261,16 +243,9 @@ fn a_server_that_wants_a_password_gets_it_and_nobody_else_does() {
 /// Replies of such commands could not be told from those to others.
 #[test]
 fn a_command_without_exactly_one_reply_is_refused() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     for command in ["[subscribe, a]", "[MONITOR]", "[CLIENT, REPLY, OFF]", "[Hello, 3]"] {
-        let text = format!(
-            "system: {{url: redis://127.0.0.1}}\nsessions: {{a: {{steps: [{{redis: {command}}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
-        );
-        fs::write(folder.path().join("s.yaml"), text).expect("written");
-        let output =
-            tidemark().current_dir(folder.path()).args(["check", "s.yaml"]).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && told.contains("exactly one reply"), "{command}: {told}");
+        let step = format!("{{redis: {command}}}");
+        assert_refused("{url: redis://127.0.0.1}", "", &step, "exactly one reply");
     }
 }
 
@@ -305,11 +280,7 @@ fn what_was_acknowledged_is_read_back_also_later_and_the_password_is_kept_nowher
         redis.port
     );
     fs::write(folder.path().join("s.yaml"), text).expect("the scenario is written");
-    let tidemark = |arguments: &[&str]| {
-        let output = tidemark().current_dir(folder.path()).args(arguments).output().expect("tidemark runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &told)
-    };
+    let tidemark = |arguments: &[&str]| tidemark_in(folder.path(), arguments);
     let (status, told) = tidemark(&["run", "s.yaml", "--out", "run"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("0 lost of 8,000 acknowledged"), "{told}");

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::common::{Client, PATIENCE, tidemark};
+use crate::common::{Client, Killed, PATIENCE, free_port, tidemark};
 use page::sum;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -20,15 +20,6 @@ use tidemark_truth::{Behaviour, Server};
 
 const NAME: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const SECRET: &str = "hush-hush-4711";
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -308,10 +299,6 @@ fn holds(folder: &Path, what: &str) -> bool {
         true => holds(&path, what),
         false => fs::read(&path).unwrap().windows(what.len()).any(|part| part == what.as_bytes()),
     })
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]

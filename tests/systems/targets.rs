@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, Served, report, run, tidemark};
+use crate::common::{Killed, Served, free_port, report, run, tidemark, wait_until};
 use crate::secured::Secured;
 use serde_json::Value;
 
@@ -64,15 +63,14 @@ fn serve(mut stream: TcpStream, cookie: &str, asked: &Mutex<BTreeSet<[String; 3]
 
 /// A Redis of this test, killed when dropped.
 struct Redis {
-    child: Child,
+    child: Killed,
     port: u16,
     _folder: tempfile::TempDir,
 }
 
 impl Redis {
     fn start() -> Redis {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         let folder = tempfile::tempdir().expect("a temporary directory");
         let child = Command::new("redis-server")
             .current_dir(&folder)
@@ -81,19 +79,8 @@ impl Redis {
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server starts; Debian: apt-get install redis-server");
-        let begun = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "redis-server is not ready");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Redis { child, port, _folder: folder }
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        wait_until("redis-server is ready", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Redis { child: Killed(child), port, _folder: folder }
     }
 }
 

@@ -2,12 +2,11 @@
 //! there afterwards, under its user, once: also where, as in the experiment of 2015, the same message comes again and again.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::common::{Client, PATIENCE, Served, project};
+use crate::common::{Client, Killed, PATIENCE, Served, free_port, project};
 
 /// Users, each with a number of its own.
 const USERS: usize = 20;
@@ -15,11 +14,11 @@ const USERS: usize = 20;
 const MESSAGES: usize = 250;
 
 /// Erlang's registry of names, which Tsung needs, on a port of its own; ended when dropped.
-struct Registry(Child, u16);
+struct Registry(Killed, u16);
 
 impl Registry {
     fn start() -> Registry {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let registry = Command::new("epmd")
             .args(["-port", &port.to_string(), "-address", "127.0.0.1"])
             .stdin(Stdio::null())
@@ -27,14 +26,7 @@ impl Registry {
             .stderr(Stdio::null())
             .spawn()
             .expect("epmd is missing: install tsung (Debian: apt-get install tsung)");
-        Registry(registry, port)
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        Registry(Killed(registry), port)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::calls::{self, calling, offered};
 use support::databases;
 use support::websocket::{converse, listen, receive};
-use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
+use support::{Server, answer, extract, frames, get, http, load, options, phase, plan, post, records};
 use tidemark_drive::{
     Aerospike, Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding,
     Shards, start,
@@ -124,6 +124,13 @@ fn phases(warm_up: f64, level: f64) -> Vec<Phase> {
     vec![Phase { measured: false, ..phase(400, warm_up) }, phase(120_000, level)]
 }
 
+/// The plan of a scenario, with so many users in its warm-up and later.
+fn warmed(text: &str, warm_up: f64, level: f64) -> Plan {
+    let mut plan = load(text);
+    plan.load = Load::new(LoadModel::Closed, phases(warm_up, level));
+    plan
+}
+
 /// Arrivals, in the warm-up more than can be served: so all sessions that there may be have been before.
 fn arrivals() -> Plan {
     let open = LoadModel::Open(Spacing::Poisson);
@@ -165,9 +172,7 @@ fn a_session() -> Plan {
 fn entered() -> Plan {
     let text = "sessions:\n  a:\n    steps:\n      - POST: /m\n        ledger: {content: \"note ${random(0, 99)} \
                 |${entry}|${check}|\", as: note}\n        body: ${note}\nload: {users: 8, hold: 1s}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// Requests of HTTP with a cookie, and commands to a cache beside it.
@@ -176,9 +181,7 @@ fn mixed() -> Plan {
                 - GET: /login\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        check: {body: OK}\n      \
                 - GET: /item\n        check: {body: {contains: is there}}\n      - redis: [GET, k]\n        extract: {got: body}\n        \
                 check: {that: got == 77}\nload: {users: 8, hold: 1s}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// Calls of several steps, many at once on each of two connections. In the warm-up there are more of them at once than
@@ -187,9 +190,7 @@ fn called() -> Plan {
     let text = "sessions:\n  a:\n    steps:\n      - CALL: trade.trade\n        args: [{amount: \"${random(0, 99)}\"}]\n        \
                 check: {json: {$.done: \"true\"}}\n      - CALL: trade.price\nload: {users: 8, hold: 1s}\nlimits: \
                 {connections: 2, streams: 100}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(200.0, 50.0));
-    plan
+    warmed(text, 200.0, 50.0)
 }
 
 fn over_http2(address: SocketAddr) -> DriveOptions {
@@ -233,9 +234,7 @@ fn commands() -> Plan {
     let text = "system: {url: redis://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - redis: [SET, \"k:${random(0, 99)}\", v]\n        \
                 check: {body: OK}\n      - redis: [GET, k]\n        extract: {got: body}\n        check: {that: got == 77}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// Records that are written and read by every chooser and with every size, several at once.
@@ -248,9 +247,7 @@ fn keys() -> Plan {
                 write: records\n      - redis: [GET, \"user${number}\"]\n        read: records\n        extract: {got: body}\n        \
                 check: {that: \"is_value(got, number) and key_of(got) == number and version_of(got) > 0\"}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// A server that answers commands as Redis does; these are arrays, as replies may be.
@@ -281,9 +278,7 @@ fn of_memcached() -> Plan {
     let text = "system: {url: memcached://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - memcached: [set, \"k:${random(0, 99)}\", \"v${random(0, 99)}\"]\n        \
                 check: {body: STORED}\n      - memcached: [get, k, none]\n        extract: {got: \"$[0]\", kept: {header: flags}}\n        check: {that: got == 77}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// Requests to Aerospike of which key and values vary, several at once on each of two connections.
@@ -292,9 +287,7 @@ fn of_aerospike() -> Plan {
                 expires: \"${random(0, 99)}\"\n      - aerospike: [add, s, k, n, \"${random(0, 99)}\"]\n      - aerospike: [get, s, k, n]\n        \
                 extract: {got: body, kept: {header: generation}}\n        check: {that: got == 77}\n      - aerospike: [get, s, k]\n        check: {json: {$.n: \"77\"}}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// A server that answers these as Aerospike does.
@@ -328,7 +321,7 @@ fn statements(url: &str, statement: &str) -> Plan {
         "system: {{url: '{url}'}}\nsessions:\n  a:\n    steps:\n      - {statement}\n        with: [\"k${{random(0, 99)}}\"]\n        \
          extract: {{got: \"$[0].n\"}}\n        check: {{that: got == 77}}\nload: {{users: 8, hold: 1s}}\n"
     );
-    let mut plan = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap();
+    let mut plan = load(&text);
     plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
     plan
 }
@@ -362,9 +355,7 @@ fn messages() -> Plan {
                 - ws send: {json: {n: \"${n}\"}}\n            expect: {json: {$.n: \"${n}\"}}\n            extract: {got: $.n}\n          \
                 - ws send: note ${got}\n          - ws ping: here\n          - ws expect: {body: \"note ${n}\"}\n\
                 load: {users: 8, hold: 1s}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// A user that waits for one event after the other.
@@ -372,9 +363,7 @@ fn events() -> Plan {
     let text = "sessions:\n  a:\n    steps:\n      - sse connect: /\n      - repeat: 100000000\n        steps:\n          \
                 - sse expect: {event: post, json: {$.n: 1}}\n            extract: {got: $.n}\n          \
                 - sse expect: any\nload: {users: 8, hold: 1s}\n";
-    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
-    plan
+    warmed(text, 8.0, 8.0)
 }
 
 /// A server of events, as many as are taken, a few in each chunk.

@@ -1,17 +1,16 @@
 //! A bound on the number of sessions, connections that carry one request, status codes, a request's own cookies, and what a
 //! connection has of a thread.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::websocket::listen;
-use crate::support::{Next, Server, answer, begin, finish, get, http, kind, options, phase, plan, run};
+use crate::support::{Next, Server, answer, begin, finish, get, http, kind, load, options, phase, plan, run};
 use tidemark_drive::{IoChoice, Protocol, Redis};
 use tidemark_record::Outcome;
+use tidemark_scenario::Template;
 use tidemark_scenario::plan::{LoadModel, Op, Spacing};
-use tidemark_scenario::{Template, load_text};
 
 const LONG_MS: u64 = 3_600_000;
 
@@ -151,7 +150,7 @@ fn an_answer_without_end_leaves_the_others_their_turn() {
              load: {{users: 2, hold: 100s}}\nlimits: {{sessions: {}}}\n",
             OTHERS + 1
         );
-        let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let plan = load(&text);
         let mut options = options(address, 1);
         options.io = io;
         options.targets[0].protocol = Protocol::Redis(Redis::new(false, None, None));

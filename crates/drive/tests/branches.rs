@@ -1,12 +1,11 @@
 //! Several requests of a session at once: each goes on a branch.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next as Then, Server, Sum, answer, begin, finish, kind, options, whole_sessions};
+use crate::support::{Next as Then, Server, Sum, answer, begin, finish, kind, load, options, whole_sessions};
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveOptions, Http2, MOST_BRANCHES, Next, Program, ProgramMessage,
     ProgramRequest, Programs, Protocol,
@@ -400,7 +399,7 @@ fn an_open_stream_of_http_2_stays_beside_parts() {
 /// A plan of these steps.
 fn of_steps(steps: &str, sessions: u64) -> Plan {
     let text = format!("sessions: {{one: {{steps: [{steps}]}}}}\nload: {{rate: 100/s, hold: 1m}}\n");
-    let mut plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap();
+    let mut plan = load(&text);
     (plan.limits.connections, plan.limits.sessions) = (20, Some(sessions));
     plan
 }

@@ -1,9 +1,8 @@
 //! Bodies that come encoded: read where a step looks at them, and told by their encoding's name where they cannot be.
 
 use std::io::Write as _;
-use std::path::Path;
 
-use crate::support::{Next, Server, Sum, begin, finish, options};
+use crate::support::{Next, Server, Sum, begin, finish, options, told, with_steps};
 use tidemark_record::{Counter, Outcome};
 
 /// `{"id": "lamp"}` in each encoding, as their own programs write it.
@@ -51,12 +50,8 @@ fn server() -> Server {
 }
 
 fn ten(server: &Server, steps: &str) -> Sum {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!(
-        "sessions:\n  a:\n    steps:\n{steps}load: {{users: 2, hold: 60s}}\nlimits: {{sessions: 10, body: 1MiB}}\n"
-    );
-    let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]);
-    finish(begin(plan.unwrap_or_else(|told| panic!("{told}")), options(server.address, 1)))
+    let plan = with_steps(steps, "load: {users: 2, hold: 60s}\nlimits: {sessions: 10, body: 1MiB}");
+    finish(begin(plan, options(server.address, 1)))
 }
 
 /// Bytes of bodies that were decoded, as they came and after.
@@ -67,12 +62,6 @@ fn bodies(sum: &Sum) -> (u64, u64) {
 /// Bytes of the bodies of good answers.
 fn good_bytes(sum: &Sum) -> u64 {
     sum.intervals.iter().flat_map(|of| &of.series).map(|series| series.body_bytes).sum()
-}
-
-fn details(sum: &Sum) -> Vec<&str> {
-    let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
-    details.dedup();
-    details
 }
 
 #[test]
@@ -88,7 +77,7 @@ fn what_is_looked_at_is_read_whatever_its_encoding() {
               - GET: /as-asked\n  label: Asked\n  headers: {Accept-Encoding: br}\n  \
                 check: {json: {$.id: lamp}, header: {content-encoding: br}}";
     let sum = ten(&server, &steps);
-    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (70, 70), "{:?}", details(&sum));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (70, 70), "{:?}", told(&sum));
     assert_eq!(server.connections(), 2, "connections are kept");
     let came = [GZIP, DEFLATE, BROTLI, ZSTD, GZIP_ZSTD, BROTLI].map(<[u8]>::len).iter().sum::<usize>() as u64;
     let lamp = r#"{"id": "lamp"}"#.len() as u64;
@@ -105,10 +94,10 @@ fn what_cannot_be_read_fails_by_its_encodings_name_and_the_connection_goes_on() 
         "- GET: /odd\n  {check}\n- GET: /cut\n  {check}\n- GET: /bomb\n  {check}\n- GET: /gzip\n  {check}"
     );
     let sum = ten(&server, &steps);
-    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (10, 30), "{:?}", details(&sum));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (10, 30), "{:?}", told(&sum));
     let lamp = r#"{"id": "lamp"}"#.len() as u64;
     assert_eq!(bodies(&sum), (10 * GZIP.len() as u64, 10 * lamp), "only what could be read");
-    let details = details(&sum).join("\n");
+    let details = told(&sum).join("\n");
     for words in [
         "status 200: the body is encoded with \"rot13\", which is not known here: gzip, deflate, br and zstd are",
         "status 200: the body cannot be read as gzip: ",
@@ -126,8 +115,8 @@ fn what_nobody_looks_at_is_not_read_and_a_wrong_status_is_told_first() {
         &server,
         "- GET: /odd\n- GET: /bomb\n- GET: /cut\n  label: Wrong\n  headers: {X-Wrong: \"1\"}\n  extract: {a: body}",
     );
-    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Status)), (20, 10), "{:?}", details(&sum));
-    assert_eq!(details(&sum), ["status 500: (a body encoded with gzip)"]);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Status)), (20, 10), "{:?}", told(&sum));
+    assert_eq!(told(&sum), ["status 500: (a body encoded with gzip)"]);
     assert_eq!(bodies(&sum), (0, 0));
     assert_eq!(
         good_bytes(&sum),

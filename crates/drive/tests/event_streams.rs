@@ -3,12 +3,11 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Next, Server, Sum, answer, begin, finish, options, write};
+use crate::support::{Next, Server, Sum, answer, begin, finish, load, options, outcomes_of, write};
 use tidemark_drive::{Http2, Protocol};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -124,11 +123,11 @@ fn server() -> (Server, Arc<AtomicUsize>) {
     (server, left)
 }
 
-fn plan(steps: &str, load: &str) -> Plan {
+fn plan(steps: &str, users: &str) -> Plan {
     let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
     let text =
-        format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s, body: 200KiB}}\n");
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+        format!("sessions:\n  a:\n    steps:\n{steps}load: {users}\nlimits: {{drain: 2s, body: 200KiB}}\n");
+    load(&text)
 }
 
 fn run(server: &Server, steps: &str) -> (Vec<String>, Sum) {
@@ -136,12 +135,6 @@ fn run(server: &Server, steps: &str) -> (Vec<String>, Sum) {
     plan.limits.sessions = Some(10);
     let labels = plan.labels.clone();
     (labels, finish(begin(plan, options(server.address, 1))))
-}
-
-fn outcomes(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
-    let index = labels.iter().position(|known| known == label).expect("a label") as u16;
-    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
-    of.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 #[test]
@@ -173,7 +166,7 @@ fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
             // to leave is to ask for nothing and to wait for nothing: it is no request
             let leaves = label == "Close" && path == "/bytewise";
             let expected: &[_] = if leaves { &[] } else { &[(Outcome::Ok, 10)] };
-            assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
+            assert_eq!(outcomes_of(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
         }
         assert_eq!(sum.ended(), if path == "/bytewise" { 60 } else { 70 }, "{path}");
         assert_eq!(events(&sum), [10, 50, 30, 0, 0, 0], "{path}");
@@ -229,20 +222,25 @@ fn a_stream_that_the_server_ends_or_breaks_is_a_failure_unless_it_may() {
             "/in-one-piece" => (&[(Outcome::Ok, 10)], &[(Outcome::Reset, 5)]),
             _ => (&[(Outcome::Ok, 10), (Outcome::Reset, 5)], &[]),
         };
-        assert_eq!(outcomes(&labels, &sum, "Connect"), began, "{path}: {:?}", sum.examples());
-        assert_eq!(outcomes(&labels, &sum, "Close"), followed, "{path}: {:?}", sum.examples());
+        assert_eq!(outcomes_of(&labels, &sum, "Connect"), began, "{path}: {:?}", sum.examples());
+        assert_eq!(outcomes_of(&labels, &sum, "Close"), followed, "{path}: {:?}", sum.examples());
         let failed = sum.outcome(Outcome::Reset);
         assert_eq!(failed, 10, "{path}: {:?}", sum.examples());
         assert!(sum.examples().iter().all(|example| example.detail.contains(words)), "{:?}", sum.examples());
     }
     let ended = "- sse connect: /broken\n- sse close: by server\n  label: Close";
     let (labels, sum) = run(&server, ended);
-    assert_eq!(outcomes(&labels, &sum, "Close"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Close"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
     let after = "- sse connect: /reset\n- sse expect: any\n  label: First\n- sse expect: any\n  label: Second\n- sse close: now\n  label: Never";
     let (labels, sum) = run(&server, after);
-    assert_eq!(outcomes(&labels, &sum, "First"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
-    assert_eq!(outcomes(&labels, &sum, "Second"), [], "what is lost is counted once: {:?}", sum.examples());
-    assert_eq!((outcomes(&labels, &sum, "Never"), sum.ended()), (vec![], 20));
+    assert_eq!(outcomes_of(&labels, &sum, "First"), [(Outcome::Reset, 10)], "{:?}", sum.examples());
+    assert_eq!(
+        outcomes_of(&labels, &sum, "Second"),
+        [],
+        "what is lost is counted once: {:?}",
+        sum.examples()
+    );
+    assert_eq!((outcomes_of(&labels, &sum, "Never"), sum.ended()), (vec![], 20));
 }
 
 /// Whether a stream broke is seen by no step here, and by the session's end alone in the second round.
@@ -254,7 +252,7 @@ fn a_stream_that_breaks_or_ends_while_no_step_waits_and_none_follows_is_told() {
             let steps = format!("- sse connect: {path}\n  label: Connect{rest}");
             let (labels, sum) = run(&server, &steps);
             let is_broken = ["/broken", "/no-chunks"].contains(&path);
-            let told = (outcomes(&labels, &sum, "Connect"), sum.counted(Counter::EventStreamsEnded));
+            let told = (outcomes_of(&labels, &sum, "Connect"), sum.counted(Counter::EventStreamsEnded));
             let [ok, reset] = [Outcome::Ok, Outcome::Reset].map(|outcome| (outcome, 10));
             match (is_broken, rest.is_empty()) {
                 (true, false) => assert_eq!(told, (vec![ok, reset], 0), "{path}: {:?}", sum.examples()),
@@ -269,7 +267,7 @@ fn a_stream_that_breaks_or_ends_while_no_step_waits_and_none_follows_is_told() {
     let steps = "- sse connect: /malformed\n  label: Connect";
     let (labels, sum) = run(&server, steps);
     let expected = [(Outcome::Ok, 10), (Outcome::Reset, 10)];
-    assert_eq!(outcomes(&labels, &sum, "Connect"), expected, "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Connect"), expected, "{:?}", sum.examples());
 }
 
 #[test]
@@ -277,7 +275,7 @@ fn steps_on_a_stream_that_never_was_are_no_failures_of_their_own() {
     let (server, _) = server();
     let steps = "- sse connect: /404\n  label: Connect\n- think: 10ms\n- sse expect: any\n  label: Expect\n- sse close: now\n  label: Close\n- GET: /after";
     let (labels, sum) = run(&server, steps);
-    assert_eq!(outcomes(&labels, &sum, "Connect"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Connect"), [(Outcome::Status, 10)], "{:?}", sum.examples());
     assert_eq!(sum.ended(), 10, "{:?}", sum.examples());
 }
 
@@ -293,16 +291,16 @@ fn what_is_no_stream_and_what_never_comes() {
         let timeout = if path == "/unanswered" { "200ms" } else { "20s" };
         let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: {timeout}");
         let (labels, sum) = run(&server, &steps);
-        assert_eq!(outcomes(&labels, &sum, "Connect"), [(outcome, 10)], "{path}: {:?}", sum.examples());
+        assert_eq!(outcomes_of(&labels, &sum, "Connect"), [(outcome, 10)], "{path}: {:?}", sum.examples());
         assert!(sum.examples()[0].detail.contains(words), "{:?}", sum.examples());
     }
     let silent = "- sse connect: /silent\n- sse expect: any\n  label: Expect\n  timeout: 100ms";
     let (labels, sum) = run(&server, silent);
-    assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Expect"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
     assert_eq!(sum.examples()[0].detail, "no event came");
     let plain = "- sse connect: /identity\n- sse expect: any\n  label: Expect";
     let (labels, sum) = run(&server, plain);
-    assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Expect"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
 }
 
 /// Streams, and events that came over them, that steps took, that were too large; streams that ended, events that were dropped.
@@ -324,7 +322,7 @@ fn events_that_the_driver_drops_are_counted_and_told() {
     let (server, _) = server();
     let steps = "- sse connect: /hundred\n- think: 1500ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
     let (labels, sum) = run(&server, steps);
-    assert_eq!(outcomes(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
     assert_eq!(events(&sum), [10, 1000, 0, 0, 0, 360]);
     assert_eq!(
         sum.examples()[0].detail,
@@ -343,7 +341,7 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
     let (server, left) = server();
     let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now}, {GET: /after, label: Right}]";
     let (labels, sum) = run(&server, steps);
-    assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
     assert_eq!(events(&sum), [10, 20, 10, 10, 0, 0]);
     all_left(&left, 10);
 }

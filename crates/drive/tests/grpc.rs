@@ -10,28 +10,19 @@ use http::Response;
 use tidemark_record::{Counter, GrpcCode, Outcome};
 use tidemark_scenario::Plan;
 
-use crate::support::grpc::{Call, end, framed, message, pause, plan, serve, serve_some, speaking, status};
-use crate::support::{Nobody, Sum, begin, finish};
+use crate::support::grpc::{Call, end, framed, message, pause, serve, serve_some, speaking, status};
+use crate::support::{Nobody, Sum, begin, details, finish, outcomes, with_steps};
 
 const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
 const LOOKS: &str = "- grpc: t.S/One\n  check: {json: {$.text: hello}}\n  timeout: 5s";
 const LOAD: &str = "load: {users: 1, hold: 60s}\nlimits: {sessions: 3, drain: 5s, body: 64KiB}";
 
 fn run(steps: &str, more: &str, address: SocketAddr) -> Sum {
-    run_plan(plan(steps, more), address)
+    run_plan(with_steps(steps, more), address)
 }
 
 fn run_plan(plan: Plan, address: SocketAddr) -> Sum {
     finish(begin(plan, speaking(address)))
-}
-
-fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
-    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
-    all.into_iter().filter(|(_, count)| *count > 0).collect()
-}
-
-fn details(sum: &Sum) -> String {
-    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
 }
 
 /// How often each status came.
@@ -504,7 +495,7 @@ fn a_silent_connection_is_pinged_and_lost_without_an_answer() {
 #[test]
 fn a_method_that_there_is_not_is_told_before_the_load() {
     let told = |steps: &str| {
-        let plan = plan(steps, LOAD);
+        let plan = with_steps(steps, LOAD);
         let shared = tidemark_scenario::Shared::of(&plan);
         let address = "127.0.0.1:1".parse().unwrap();
         tidemark_drive::start(Arc::new(plan), Arc::new(shared), speaking(address)).err().unwrap().to_string()

@@ -1,11 +1,10 @@
 //! Rows of a feeder that belong to one session at a time: whoever is held up keeps its own, whoever ends gives it back.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next, Server, Sum, answer, finish, options};
+use crate::support::{Next, Server, Sum, answer, finish, load, options};
 use tidemark_drive::{run_once, start};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::{Plan, Shared};
@@ -16,7 +15,7 @@ fn plan(numbers: u64, more: &str) -> Plan {
         "feeders: {{n: {{from: 1, to: {numbers}, held: true}}}}\nsessions:\n  a:\n    steps:\n      - take: n\n      \
          - GET: /one/${{n}}\n      - GET: /two/${{n}}\n{more}\n"
     );
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    load(&text)
 }
 
 /// The sum of a drive, and what it shared.

@@ -2,13 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::identity::{Identity, NAME, identity_13};
-use crate::support::{Nobody, Sum, begin, finish, options};
+use crate::support::{Nobody, Sum, begin, details, finish, options, outcomes, so_many};
 use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -16,16 +15,6 @@ use tidemark_scenario::plan::HttpVersion;
 use tidemark_truth::{Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const ONE_GET: &str = "- GET: /";
-
-/// So many sessions of these steps, however long a busy machine takes for them.
-fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!(
-        "sessions:\n  a:\n    steps:\n{steps}load: {{{load}, hold: 60s}}\n\
-         limits: {{sessions: {sessions}, drain: 5s, {limits}}}\n"
-    );
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
-}
 
 fn speaking(address: SocketAddr) -> DriveOptions {
     let mut options = options(address, 1);
@@ -47,20 +36,11 @@ fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: Ht
     finish(begin(plan, options))
 }
 
-fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
-    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
-    all.into_iter().filter(|(_, count)| *count > 0).collect()
-}
-
-fn details(sum: &Sum) -> String {
-    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
-}
-
 #[test]
 fn streams_share_few_connections() {
     let behaviour = Http2Behaviour { delay: Duration::from_millis(5), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(plan(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
+    let sum = run(so_many(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 200)], "{}", details(&sum));
     assert_eq!((truth.requests, truth.connections, sum.connects()), (200, 2, 2));
@@ -73,7 +53,7 @@ fn streams_share_few_connections() {
 #[test]
 fn one_stream_each_is_as_many_connections_as_users() {
     let server = Http2Server::start(Http2Behaviour::default()).unwrap();
-    let sum = run(plan(ONE_GET, 100, "users: 4", "waiting: 9"), server.address());
+    let sum = run(so_many(ONE_GET, 100, "users: 4", "waiting: 9"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 100)], 4), "{}", details(&sum));
 }
@@ -93,7 +73,7 @@ fn what_sessions_do_with_answers_is_the_same() {
          - GET: /status/503\n  label: Wrong\n\
          - GET: /echo\n  label: Empty\n  check: {{that: \"method == 'POST'\"}}\n"
     );
-    let sum = run(plan(&steps, 6, "users: 3", "connections: 1, streams: 3"), server.address());
+    let sum = run(so_many(&steps, 6, "users: 3", "connections: 1, streams: 3"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 42), (Outcome::Status, 6)], "{}", details(&sum));
     assert!(details(&sum).contains("status 503"), "{}", details(&sum));
@@ -105,7 +85,7 @@ fn a_body_larger_than_the_bound_is_given_up_and_the_connection_goes_on() {
     let server = Http2Server::start(Http2Behaviour::default()).unwrap();
     let steps =
         "- GET: /bytes/2000000\n  label: Long\n  check: {body: {contains: x}}\n- GET: /\n  label: After";
-    let sum = run(plan(steps, 5, "users: 1", "body: 1MiB"), server.address());
+    let sum = run(so_many(steps, 5, "users: 1", "body: 1MiB"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Protocol, 5)], "{}", details(&sum));
     assert_eq!(truth.connections, 1);
@@ -116,7 +96,7 @@ fn faults_of_streams_end_one_request_each() {
     use Http2Misbehaviour::{HalfAnswer, LengthTooLong, None, Reset};
     let faults = vec![None, Reset, None, None, HalfAnswer, LengthTooLong];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
-    let sum = run(plan(ONE_GET, 120, "users: 6", "connections: 2, streams: 3"), server.address());
+    let sum = run(so_many(ONE_GET, 120, "users: 6", "connections: 2, streams: 3"), server.address());
     let truth = server.stop().unwrap();
     let of = |fault| truth.faults.get(&fault).copied().unwrap_or(0);
     assert_eq!((of(Reset), of(LengthTooLong), truth.requests), (20, 20, 120));
@@ -136,7 +116,7 @@ fn after_a_goaway_requests_take_another_connection() {
     faults.push(Http2Misbehaviour::GoAway);
     let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
+    let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
     // one that meets the GOAWAY on its way is not taken, and goes over the next connection, however often
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 200)], "{}", details(&sum));
@@ -152,7 +132,7 @@ fn a_refused_stream_is_sent_again() {
     use Http2Misbehaviour::{None, Refuse};
     let faults = vec![None, Refuse, Refuse, Refuse];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
-    let sum = run(plan(ONE_GET, 60, "users: 6", "connections: 2, streams: 3"), server.address());
+    let sum = run(so_many(ONE_GET, 60, "users: 6", "connections: 2, streams: 3"), server.address());
     server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 60)], "{}", details(&sum));
     assert!(sum.counted(Counter::SentAgain) >= 60, "{}", sum.counted(Counter::SentAgain));
@@ -163,7 +143,7 @@ fn who_refuses_each_stream_is_not_asked_for_ever() {
     let faults = vec![Http2Misbehaviour::Refuse];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
     let one = "- GET: /\n  timeout: 400ms";
-    let sum = run(plan(one, 3, "users: 1", "connections: 1, streams: 1"), server.address());
+    let sum = run(so_many(one, 3, "users: 1", "connections: 1, streams: 1"), server.address());
     let truth = server.stop().unwrap();
     assert!(!outcomes(&sum).iter().any(|(outcome, _)| *outcome == Outcome::Ok), "{}", details(&sum));
     assert!(details(&sum).contains("REFUSED_STREAM"), "{}", details(&sum));
@@ -177,7 +157,7 @@ fn a_lost_connection_ends_all_on_it_and_is_made_again() {
     faults.push(Http2Misbehaviour::Close);
     let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
+    let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
     let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + lost, 200, "{}", details(&sum));
@@ -190,7 +170,7 @@ fn a_time_out_cancels_its_stream() {
     let behaviour = Http2Behaviour { delay: Duration::from_secs(30), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let steps = "- GET: /\n  timeout: 100ms";
-    let sum = run(plan(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());
+    let sum = run(so_many(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Timeout, 8)], "{}", details(&sum));
     assert!(truth.requests == 8 && truth.cancelled >= 4, "{} cancelled", truth.cancelled);
@@ -202,7 +182,7 @@ fn a_freeze_shows_in_the_response_times_of_all_who_came_in_it() {
     let freeze = Freeze { after: Duration::from_millis(300), length: Duration::from_millis(700) };
     let behaviour = Http2Behaviour { freeze: Some(freeze), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(plan(ONE_GET, 400, "rate: 200/s", "connections: 4, streams: 10"), server.address());
+    let sum = run(so_many(ONE_GET, 400, "rate: 200/s", "connections: 4, streams: 10"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
     // 700 ms at 200/s are 140 requests; each waited for the rest of it, those without a stream included.
@@ -220,7 +200,7 @@ fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
         ..Http2Behaviour::default()
     };
     let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(plan(ONE_GET, 100, "users: 8", "connections: 1, streams: 8"), server.address());
+    let sum = run(so_many(ONE_GET, 100, "users: 8", "connections: 1, streams: 8"), server.address());
     let truth = server.stop().unwrap();
     let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + refused, 100, "{}", details(&sum));
@@ -264,7 +244,7 @@ fn taking_none_for(pause: Duration) -> SocketAddr {
 #[test]
 fn what_is_held_goes_once_the_server_takes_more() {
     let address = taking_none_for(Duration::from_millis(100));
-    let sum = run(plan("- GET: /\n  timeout: 5s", 4, "users: 1", "connections: 1"), address);
+    let sum = run(so_many("- GET: /\n  timeout: 5s", 4, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 4)], "{}", details(&sum));
     assert_eq!(sum.counted(Counter::Held), 1);
 }
@@ -277,7 +257,7 @@ fn what_it_takes_is_known_from_its_greeting() {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     options.targets[0].greet(HttpVersion::Two, &mut stream).unwrap();
     assert_eq!(options.targets[0].protocol, Protocol::Http2(Http2 { most_streams: 3 }));
-    let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
+    let sum = finish(begin(so_many(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
     assert_eq!(
         (outcomes(&sum), sum.counted(Counter::Held)),
         (vec![(Outcome::Ok, 60)], 0),
@@ -316,11 +296,11 @@ fn answering_first(bytes: &'static [u8]) -> SocketAddr {
 fn an_answer_with_a_pseudo_header_of_requests_is_none() {
     // SETTINGS, then `:status: 200` and `:method: GET` on the first stream, which they end
     let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 1, 5, 0, 0, 0, 1, 0x88, 0x82]);
-    let sum = run(plan(ONE_GET, 3, "users: 1", "connections: 1"), address);
+    let sum = run(so_many(ONE_GET, 3, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
     assert!(details(&sum).contains("pseudo-header that only requests have"), "{}", details(&sum));
     let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
-    let sum = run(plan(ONE_GET, 1, "users: 1", "connections: 1"), address);
+    let sum = run(so_many(ONE_GET, 1, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
 }
 
@@ -350,7 +330,7 @@ fn a_server_that_talks_and_does_not_listen_is_left() {
     const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
     for frame in [PING, SETTINGS] {
         let (address, said) = talking(frame);
-        let sum = run(plan("- GET: /\n  timeout: 50s", 1, "users: 1", "connections: 1"), address);
+        let sum = run(so_many("- GET: /\n  timeout: 50s", 1, "users: 1", "connections: 1"), address);
         assert_eq!(outcomes(&sum), [(Outcome::Protocol, 1)], "{}", details(&sum));
         assert!(details(&sum).contains("are unread"), "{}", details(&sum));
         // What the library had room for, what lay unread, and what the system holds for either side.
@@ -366,7 +346,7 @@ fn by_alpn_over_tls() {
     let server = Http2Server::start(Http2Behaviour { tls, ..Http2Behaviour::default() }).unwrap();
     for version in [HttpVersion::Two, HttpVersion::Auto] {
         let steps = "- GET: /\n- GET: /bytes/200000\n  check: {body: {contains: xx}}";
-        let plan = plan(steps, 20, "users: 4", "connections: 2, streams: 2");
+        let plan = so_many(steps, 20, "users: 4", "connections: 2, streams: 2");
         let sum = run_secured(plan, server.address(), &identity, version);
         assert_eq!(outcomes(&sum), [(Outcome::Ok, 40)], "{}", details(&sum));
         assert_eq!(sum.counted(Counter::FullHandshakes) + sum.counted(Counter::ResumedHandshakes), 2);
@@ -376,7 +356,7 @@ fn by_alpn_over_tls() {
 #[test]
 fn a_new_connection_for_each_request() {
     let server = Http2Server::start(Http2Behaviour::default()).unwrap();
-    let sum = run(plan(ONE_GET, 30, "users: 3", "keep alive: false"), server.address());
+    let sum = run(so_many(ONE_GET, 30, "users: 3", "keep alive: false"), server.address());
     let truth = server.stop().unwrap();
     assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 30)], 30), "{}", details(&sum));
 }
@@ -427,18 +407,18 @@ fn a_request_whose_answer_had_begun_is_never_sent_again() {
     // `:status: 200` on stream 3, and three bytes of a body that goes on
     let (address, came) =
         leaving(&[0, 0, 1, 1, 4, 0, 0, 0, 3, 0x88, 0, 0, 3, 0, 0, 0, 0, 0, 3, b'a', b'b', b'c']);
-    let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
+    let sum = run(so_many(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Reset, 5)], "{}", details(&sum));
     assert!(details(&sum).contains("which had begun"), "{}", details(&sum));
     assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (10, 0));
     // As little where `:status: 103` alone had come: an interim answer says that it was taken.
     let (address, came) = leaving(&[0, 0, 5, 1, 4, 0, 0, 0, 3, 0x08, 3, b'1', b'0', b'3']);
-    let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
+    let sum = run(so_many(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Reset, 5)], "{}", details(&sum));
     assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (10, 0));
     // Without a word of an answer it goes over the next connection, which is counted.
     let (address, came) = leaving(&[]);
-    let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
+    let sum = run(so_many(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 10)], "{}", details(&sum));
     assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (19, 9));
 }
@@ -465,9 +445,9 @@ fn what_does_not_speak_it_is_told_and_counted() {
     let mut stream = TcpStream::connect(old).unwrap();
     let error = options(old, 1).targets[0].greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
     assert!(error.contains("HTTP/1.1"), "{error}");
-    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 5"), old);
+    let sum = run(so_many(ONE_GET, 5, "users: 5", "connections: 5"), old);
     assert_eq!(outcomes(&sum), [(Outcome::Protocol, 5)], "{}", details(&sum));
     let nobody = Nobody::taken();
-    let sum = run(plan(ONE_GET, 5, "users: 5", "connections: 1, streams: 5"), nobody.address());
+    let sum = run(so_many(ONE_GET, 5, "users: 5", "connections: 1, streams: 5"), nobody.address());
     assert_eq!(outcomes(&sum), [(Outcome::Connect, 5)], "{}", details(&sum));
 }

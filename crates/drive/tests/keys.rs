@@ -1,23 +1,22 @@
 //! Numbers of records: inserted one after the other, read only where they are, and a store that lies is found out.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::records::{self, Written, newest};
 use crate::support::websocket::listen;
-use crate::support::{self, Sum, options};
+use crate::support::{self, Sum, load, options};
 use tidemark_drive::{Protocol, Redis, start};
 use tidemark_record::Outcome;
-use tidemark_scenario::{Plan, Shared, load_text};
+use tidemark_scenario::{Plan, Shared};
 
 fn plan(steps: &str) -> Plan {
     let text = format!(
         "system: {{url: redis://127.0.0.1}}\nkeys: {{records: 100000}}\nsessions:\n  a:\n    steps:\n{steps}\
          load: {{users: 8, hold: 60s}}\nlimits: {{connections: 2, pipeline: 4, sessions: 400}}\n"
     );
-    load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    load(&text)
 }
 
 fn drive(
@@ -108,7 +107,7 @@ fn an_insert_that_failed_is_done_again() {
     });
     let text = "keys: {records: 100000}\nsessions:\n  a:\n    steps:\n      - POST: /k/${number}\n        insert: \
                 records\n        body: \"${value(number, version, 60)}\"\nload: {users: 8, hold: 60s}\nlimits: {sessions: 1000}\n";
-    let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap();
+    let plan = load(text);
     let shared = std::sync::Arc::new(Shared::of(&plan));
     let sum = support::finish(start(plan.into(), shared.clone(), options(server.address, 2)).unwrap());
     assert_eq!(sum.outcome(Outcome::Status), refused.load(Ordering::SeqCst) as u64);
@@ -178,8 +177,7 @@ fn an_insert_that_was_not_made_has_failed() {
              \"user${{number}}\", \"${{value(number, version, 60)}}\", {condition}]\n        insert: records\n\
              load: {{users: 1, hold: 60s}}\nlimits: {{sessions: 20}}\n"
         );
-        let plan =
-            load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let plan = load(&text);
         let mut driven = support::options(nil, 1);
         driven.targets[0].protocol = Protocol::Redis(Redis::default());
         let shared = std::sync::Arc::new(Shared::of(&plan));

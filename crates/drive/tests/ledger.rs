@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options, with_steps};
 use tidemark_drive::{DriveOptions, Http2, Protocol, forms, run_once};
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, LedgerWriter, Part, Reading, Search};
 use tidemark_record::{Counter, Outcome};
@@ -20,12 +19,7 @@ const LEDGER: &str =
     "ledger: {content: \"note ${random(0, 999)} |${entry}|${check}| at ${now()}\", as: note}";
 
 fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!(
-        "sessions:\n  a:\n    steps:\n{steps}load: {{{load}, hold: 60s}}\n\
-         limits: {{sessions: {sessions}, {limits}}}\n"
-    );
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    with_steps(steps, &format!("load: {{{load}, hold: 60s}}\nlimits: {{sessions: {sessions}, {limits}}}"))
 }
 
 fn post(more: &str) -> String {

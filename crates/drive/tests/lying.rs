@@ -3,16 +3,15 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::websocket::{Socket, listen};
-use crate::support::{self, Sum, options};
+use crate::support::{self, Sum, load, options};
 use tidemark_drive::{Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, start};
 use tidemark_record::Outcome;
-use tidemark_scenario::{Shared, load_text};
+use tidemark_scenario::Shared;
 use tidemark_wire::resp::{ReplyDecoder, ReplyLimits, words};
 
 /// What becomes of an answer.
@@ -199,7 +198,7 @@ fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &st
         "system: {{url: {scheme}://127.0.0.1{namespace}}}\nsessions:\n  a:\n    steps:\n      - set: {{n: \"${{count(n) + 1000}}\"}}\n      \
          - {{{step}, timeout: {timeout}, check: {{{check}}}}}\nload: {{users: 8, hold: 60s}}\nlimits: {{{limits}}}\n"
     );
-    let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let plan = load(&text);
     let mut options = options(address, 2);
     options.targets[0].protocol = match scheme {
         "redis" => Protocol::Redis(Redis::new(false, None, None)),
@@ -333,7 +332,7 @@ fn what_is_passed_by_must_be_an_answer() {
     });
     let text = "system: {url: redis://127.0.0.1}\nsessions:\n  a:\n    steps:\n      - {redis: [GET, k]}\n\
                 load: {users: 1, hold: 60s}\nlimits: {sessions: 60, body: 1B}\n";
-    let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let plan = load(text);
     let mut options = options(address, 1);
     options.targets[0].protocol = Protocol::Redis(Redis::new(false, None, None));
     let shared = Arc::new(Shared::of(&plan));

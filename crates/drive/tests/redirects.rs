@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next, Request, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Request, Server, Sum, answer, begin, finish, options, told};
 use tidemark_drive::{Address, Target};
 use tidemark_record::Outcome;
 
@@ -73,19 +73,13 @@ fn run(server: &Server, other: Option<&Server>, sessions: u64, steps: &str) -> S
     finish(begin(plan, options))
 }
 
-fn details(sum: &Sum) -> Vec<&str> {
-    let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
-    details.dedup();
-    details
-}
-
 #[test]
 fn a_step_with_its_hops_is_one_request() {
     let (server, asked) = serving(redirecting);
     let steps = "- GET: /303/302/home?q=1\n  label: Home\n  follow: 5\n  check: {status: 200, json: {$.id: \"7\"}}\n  \
                  extract: {id: $.id}\n- GET: /end/${id}";
     let sum = run(&server, None, 10, steps);
-    assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (20, 20), "{:?}", details(&sum));
+    assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (20, 20), "{:?}", told(&sum));
     assert_eq!(sum.end.hops, [("Home".to_owned(), 20)]);
     assert_eq!(sum.end.unfollowed, []);
     assert_eq!((server.requests(), server.connections()), (40, 1));
@@ -124,7 +118,7 @@ fn the_status_says_what_becomes_of_method_and_body() {
         let body = if method == "DELETE" { "" } else { "\n  body: hello" };
         let steps = format!("- {method}: /{status}/to\n  follow: 1\n  headers: {{X-Id: \"1\"}}{body}");
         let sum = run(&server, None, 1, &steps);
-        assert_eq!(sum.outcome(Outcome::Ok), 1, "{:?}", details(&sum));
+        assert_eq!(sum.outcome(Outcome::Ok), 1, "{:?}", told(&sum));
         let asked = asked.lock().unwrap();
         let wanted = match stays {
             true => format!("{method} /to{with} | Cookie: at{status}=1 | hello"),
@@ -143,7 +137,7 @@ fn what_is_made_anew_each_time_stays_the_same_from_hop_to_hop() {
     let (server, asked) = serving(redirecting);
     let steps = "- POST: /307/308/to\n  follow: 2\n  headers: {X-Id: \"${uuid()}\"}\n  json: {n: \"${random(1, 1000000000)}\"}";
     let sum = run(&server, None, 3, steps);
-    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", told(&sum));
     let asked = asked.lock().unwrap();
     let part = |line: &String, part: &str| {
         line.split(" | ").find(|found| found.starts_with(part)).unwrap_or_default().to_owned()
@@ -162,14 +156,14 @@ fn hops_are_bounded_by_number_and_time() {
     let (server, _) = serving(|_, stream| answer(stream, "302 Again", "Location: /again\r\n", ""));
     let sum = run(&server, None, 5, "- GET: /again\n  follow: 3");
     assert_eq!((sum.ended(), sum.outcome(Outcome::Status)), (5, 5));
-    assert_eq!(details(&sum), ["status 302: /again: one redirect more than `follow: 3` allows"]);
+    assert_eq!(told(&sum), ["status 302: /again: one redirect more than `follow: 3` allows"]);
     assert_eq!((server.requests(), sum.end.hops.clone()), (20, vec![("GET /again".to_owned(), 15)]));
     let (server, _) = serving(|_, stream| {
         std::thread::sleep(Duration::from_millis(200));
         answer(stream, "302 Again", "Location: /again\r\n", "")
     });
     let sum = run(&server, None, 1, "- GET: /again\n  follow: 20\n  timeout: 500ms");
-    assert_eq!(sum.outcome(Outcome::Timeout), 1, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Timeout), 1, "{:?}", told(&sum));
 }
 
 #[test]
@@ -178,7 +172,7 @@ fn a_redirect_to_another_target_takes_no_secret_along() {
     let steps = "- GET: /302/http%3A//other.local/302/http%3A//TEST.local%3A80/back\n  label: Round\n  follow: 5\n  \
                  headers: {X-Api-Key: mine, X-Id: \"1\"}\n  auth: {bearer: given-to-one}";
     let sum = run(&server, Some(&other), 2, steps);
-    assert_eq!(sum.outcome(Outcome::Ok), 2, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Ok), 2, "{:?}", told(&sum));
     assert_eq!(sum.end.hops, [("Round".to_owned(), 4)]);
     let other = asked_other.lock().unwrap();
     assert_eq!(other[0], "GET /302/http://TEST.local:80/back | X-Id: 1");
@@ -197,8 +191,8 @@ fn a_redirect_to_nobody_fails_and_says_where_it_leads() {
         ("ftp%3A//test.local/x", "it is no URL of HTTP"),
     ] {
         let sum = run(&server, None, 1, &format!("- GET: /302/{to}\n  follow: 5"));
-        assert_eq!(sum.outcome(Outcome::Status), 1, "{:?}", details(&sum));
-        assert!(details(&sum)[0].contains(why) && details(&sum)[0].contains(&to[..3]), "{:?}", details(&sum));
+        assert_eq!(sum.outcome(Outcome::Status), 1, "{:?}", told(&sum));
+        assert!(told(&sum)[0].contains(why) && told(&sum)[0].contains(&to[..3]), "{:?}", told(&sum));
         assert_eq!(sum.end.hops, []);
     }
 }
@@ -207,7 +201,7 @@ fn a_redirect_to_nobody_fails_and_says_where_it_leads() {
 fn a_redirect_without_a_place_is_the_last_answer() {
     let (server, _) = serving(|_, stream| answer(stream, "302 Elsewhere", "", ""));
     let sum = run(&server, None, 1, "- GET: /a\n  follow: 5\n  check: {status: 302}");
-    assert_eq!(sum.outcome(Outcome::Ok), 1, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Ok), 1, "{:?}", told(&sum));
 }
 
 #[test]
@@ -216,7 +210,7 @@ fn redirects_that_nobody_follows_are_told_where_no_check_is_about_them() {
     let steps = "- GET: /302/a\n  label: Silent\n- GET: /301/a\n  label: Checked\n  check: {status: 3xx}\n\
                  - GET: /304/a\n  label: Unchanged\n- GET: /a\n  label: Plain";
     let sum = run(&server, None, 4, steps);
-    assert_eq!(sum.outcome(Outcome::Ok), 16, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Ok), 16, "{:?}", told(&sum));
     assert_eq!(sum.end.unfollowed, [("Silent".to_owned(), 4)]);
     assert_eq!(sum.end.hops, []);
 }
@@ -227,7 +221,7 @@ fn what_stands_behind_a_hash_is_not_sent() {
     let steps = "- GET: \"/a?b=c#top\"\n  label: A\n  query: {d: \"e#f\"}\n  extract: {found: body}\n\
                  - GET: \"${path(found)}\"\n  label: B\n- GET: \"/#${found}\"\n  label: C";
     let sum = run(&server, None, 1, steps);
-    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", details(&sum));
+    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", told(&sum));
     assert_eq!(*asked.lock().unwrap(), ["GET /a?b=c&d=e%23f", "GET /b?c=d", "GET /"]);
 }
 
@@ -251,14 +245,14 @@ fn a_location_is_a_path_of_a_later_step() {
     }
     steps += "- set: {word: nowhere}\n- GET: ${word}\n  label: Nowhere";
     let sum = run(&server, None, 1, &steps);
-    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable)), (7, 2), "{:?}", details(&sum));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable)), (7, 2), "{:?}", told(&sum));
     let asked: Vec<String> = asked.lock().unwrap().iter().map(|line| line.replace("GET ", "")).collect();
     assert_eq!(
         asked,
         ["/orders/new?a", "/items/7?v=1", "/absolute", "/b%20c?q=a%20b", "/foreign", "/path", "/p"]
     );
     assert_eq!(
-        details(&sum),
+        told(&sum),
         [
             "location: it leads to another server than this step's; say `at` which target that is",
             "word: it is neither a path begun with a slash nor a URL of HTTP"

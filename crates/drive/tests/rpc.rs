@@ -2,13 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use crate::support::identity::{NAME, identity_13};
-use crate::support::{Sum, begin, finish, options};
+use crate::support::{Sum, begin, details, finish, options, outcomes, so_many};
 use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -16,28 +15,9 @@ use tidemark_wire::rpc::Limits;
 
 const ONE_CALL: &str = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]";
 
-/// So many sessions of these steps, however long a busy machine takes for them.
-fn plan(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!(
-        "sessions:\n  a:\n    steps:\n{steps}load: {{{load}, hold: 60s}}\n\
-         limits: {{sessions: {sessions}, drain: 5s, {limits}}}\n"
-    );
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
-}
-
 fn run(plan: Plan, address: SocketAddr) -> Sum {
     let options = calling(address, None, &plan);
     finish(begin(plan, options))
-}
-
-fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
-    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
-    all.into_iter().filter(|(_, count)| *count > 0).collect()
-}
-
-fn details(sum: &Sum) -> String {
-    sum.examples().iter().map(|example| example.detail.as_str()).collect::<Vec<_>>().join(" | ")
 }
 
 fn at(counter: &AtomicUsize) -> usize {
@@ -50,7 +30,7 @@ fn many_calls_share_few_connections_and_frames() {
     let steps = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]\n  timeout: 20s\n  check: {status: 200, json: \
                  {$.done: \"true\"}}\n  extract: {done: $.done}\n- CALL: trade.price\n  args: ${done}\n- CALL: \
                  trade.price\n  label: All";
-    let sum = run(plan(steps, 2_000, "users: 100", "connections: 3, streams: 50"), server.address);
+    let sum = run(so_many(steps, 2_000, "users: 100", "connections: 3, streams: 50"), server.address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 6_000)], "{}", details(&sum));
     let seen = &server.seen;
     assert_eq!((at(&seen.calls), at(&seen.connections), sum.connects()), (6_000, 3, 3));
@@ -77,7 +57,7 @@ fn a_failure_is_a_status_with_its_words() {
         Then::GoOn
     });
     let steps = "- CALL: trade.trade\n- CALL: trade.price\n  check: {status: [200, 409]}";
-    let sum = run(plan(steps, 100, "users: 2", "connections: 1, streams: 2"), server.address);
+    let sum = run(so_many(steps, 100, "users: 2", "connections: 1, streams: 2"), server.address);
     let found = outcomes(&sum);
     assert_eq!(found.iter().map(|(_, count)| count).sum::<u64>(), 200);
     assert!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok) == 100);
@@ -89,7 +69,7 @@ fn a_failure_is_a_status_with_its_words() {
 fn the_server_is_not_sent_more_than_it_takes() {
     let limits = Limits { frame_bytes: 256, items: 3, payload_bytes: 200 };
     let server = server(Offered { limits, in_flight_max: 4, ..offered() }, well);
-    let plan = plan(ONE_CALL, 400, "users: 20", "connections: 1, streams: 20");
+    let plan = so_many(ONE_CALL, 400, "users: 20", "connections: 1, streams: 20");
     let mut options = calling(server.address, None, &plan);
     // as if it had said more when it was asked: what it says to each connection holds
     let Protocol::Calls(known) = &mut options.targets[0].protocol else { panic!("it takes calls") };
@@ -103,7 +83,7 @@ fn the_server_is_not_sent_more_than_it_takes() {
 #[test]
 fn what_it_takes_is_known_from_its_greeting() {
     let server = server(Offered { in_flight_max: 3, ..offered() }, well);
-    let plan = plan(ONE_CALL, 60, "users: 6", "connections: 1, streams: 6");
+    let plan = so_many(ONE_CALL, 60, "users: 6", "connections: 1, streams: 6");
     let options = calling(server.address, None, &plan);
     let Protocol::Calls(known) = &options.targets[0].protocol else { panic!("it takes calls") };
     assert_eq!(known.most_calls, 3);
@@ -125,7 +105,7 @@ fn what_it_takes_is_known_from_its_greeting() {
 fn connections_beyond_what_the_scenario_says_are_told() {
     for (threads, connections, raised) in [(1, 3, None), (2, 4, Some((4, Raised::Users))), (3, 3, None)] {
         let server = server(offered(), well);
-        let plan = plan(ONE_CALL, 300, "users: 15", "connections: 3, streams: 5");
+        let plan = so_many(ONE_CALL, 300, "users: 15", "connections: 3, streams: 5");
         let options = calling(server.address, None, &plan);
         let sum = finish(begin(plan, DriveOptions { threads, ..options }));
         assert_eq!(outcomes(&sum), [(Outcome::Ok, 300)], "{}", details(&sum));
@@ -142,7 +122,7 @@ fn arguments_that_the_server_does_not_take_are_not_sent() {
     let limits = Limits { payload_bytes: 20, ..Limits::default() };
     let server = server(Offered { limits, ..offered() }, well);
     let steps = "- CALL: trade.trade\n  args: [\"123456789012345678901234567890\"]\n- CALL: trade.trade";
-    let sum = run(plan(steps, 20, "users: 2", "connections: 1, streams: 2"), server.address);
+    let sum = run(so_many(steps, 20, "users: 2", "connections: 1, streams: 2"), server.address);
     let expected = [(Outcome::Ok, 20), (Outcome::Protocol, 20)];
     assert!(expected.iter().all(|one| outcomes(&sum).contains(one)), "{:?}", outcomes(&sum));
     assert!(details(&sum).contains("34 bytes; the server takes at most 20"), "{}", details(&sum));
@@ -161,7 +141,7 @@ fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
     });
     let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 1s\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
                  \"[2]\"}";
-    let sum = run(plan(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
+    let sum = run(so_many(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
     let first = sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Timeout);
     let second = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
     assert_eq!((first, second), (12, 12), "{:?}: {}", outcomes(&sum), details(&sum));
@@ -172,7 +152,7 @@ fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
 fn after_a_silence_calls_take_a_new_connection() {
     let server = server(offered(), |_, _, _| Then::GoOn);
     let steps = "- CALL: trade.trade\n  timeout: 50ms";
-    let sum = run(plan(steps, 12, "users: 4", "connections: 1, streams: 4"), server.address);
+    let sum = run(so_many(steps, 12, "users: 4", "connections: 1, streams: 4"), server.address);
     assert_eq!(outcomes(&sum), [(Outcome::Timeout, 12)], "{}", details(&sum));
     assert_eq!((at(&server.seen.connections), sum.connects()), (3, 3));
     assert!(sum.response().min() >= 49_500);
@@ -185,7 +165,7 @@ fn a_cut_ends_all_calls_under_way_and_the_connection_is_made_again() {
         49 => Then::Hang,
         _ => well(call, writer, frame),
     });
-    let sum = run(plan(ONE_CALL, 500, "users: 5", "connections: 1, streams: 5"), server.address);
+    let sum = run(so_many(ONE_CALL, 500, "users: 5", "connections: 1, streams: 5"), server.address);
     let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + lost, 500, "{:?}: {}", outcomes(&sum), details(&sum));
     assert!((8..=60).contains(&lost), "{lost} lost");
@@ -196,7 +176,7 @@ fn a_cut_ends_all_calls_under_way_and_the_connection_is_made_again() {
 /// What the server sends in place of an answer, how that is counted, and what is said.
 fn breaking(behave: Behave, outcome: Outcome, words: &str) {
     let server = server(offered(), behave);
-    let sum = run(plan(ONE_CALL, 12, "users: 3", "connections: 1, streams: 3"), server.address);
+    let sum = run(so_many(ONE_CALL, 12, "users: 3", "connections: 1, streams: 3"), server.address);
     assert_eq!(outcomes(&sum), [(outcome, 12)], "{}", details(&sum));
     assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
 }
@@ -230,7 +210,7 @@ fn a_second_answer_is_a_violation() {
         well(call, writer, frame);
         well(call, writer, frame)
     });
-    let sum = run(plan(ONE_CALL, 20, "users: 1", "connections: 1"), server.address);
+    let sum = run(so_many(ONE_CALL, 20, "users: 1", "connections: 1"), server.address);
     let (well, wrong) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol));
     // The first of them has done its call before the second comes.
     assert_eq!(well + wrong + sum.outcome(Outcome::Reset), 20, "{:?}", outcomes(&sum));
@@ -243,7 +223,7 @@ fn pings_are_answered() {
         well(call, writer, frame);
         Then::Ping
     });
-    let sum = run(plan(ONE_CALL, 50, "users: 1", "connections: 1"), server.address);
+    let sum = run(so_many(ONE_CALL, 50, "users: 1", "connections: 1"), server.address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 50)], "{}", details(&sum));
     assert!(at(&server.seen.pongs) >= 49, "{} pongs", at(&server.seen.pongs));
 }
@@ -252,7 +232,7 @@ fn pings_are_answered() {
 fn over_tls() {
     let identity = identity_13();
     let server = server(Offered { tls: Some(identity.config.clone()), ..offered() }, well);
-    let plan = plan(ONE_CALL, 400, "users: 20", "connections: 2, streams: 10");
+    let plan = so_many(ONE_CALL, 400, "users: 20", "connections: 2, streams: 10");
     let tls = Tls::new(&identity.trusted(), NAME).unwrap();
     let options = calling(server.address, Some(tls), &plan);
     let sum = finish(begin(plan, options));
@@ -266,7 +246,7 @@ fn arrivals_wait_for_a_place_and_the_wait_counts() {
         std::thread::sleep(Duration::from_millis(5));
         well(call, writer, frame)
     });
-    let sum = run(plan(ONE_CALL, 100, "rate: 400/s", "connections: 1, streams: 2"), server.address);
+    let sum = run(so_many(ONE_CALL, 100, "rate: 400/s", "connections: 1, streams: 2"), server.address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 100)], "{}", details(&sum));
     // 100 calls of 5 ms each are not done within the 250 ms in which they are due.
     assert!(sum.response().max() >= 200_000, "{} µs", sum.response().max());
@@ -307,7 +287,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
 
     // what the load meets, had it not been asked before
     for (address, words) in [(rest, "404"), (ended, "closed")] {
-        let plan = plan(ONE_CALL, 5, "users: 5", "connections: 1, streams: 5");
+        let plan = so_many(ONE_CALL, 5, "users: 5", "connections: 1, streams: 5");
         let mut options = calling(server.address, None, &plan);
         options.targets[0].address = address.into();
         let sum = finish(begin(plan, options));
@@ -315,7 +295,8 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
         assert!(details(&sum).contains(words), "{words}: {}", details(&sum));
     }
     // a method that a server of another version does not have
-    let plan = plan("- CALL: trade.trade\n- CALL: trade.price", 5, "users: 5", "connections: 1, streams: 5");
+    let plan =
+        so_many("- CALL: trade.trade\n- CALL: trade.price", 5, "users: 5", "connections: 1, streams: 5");
     let mut options = calling(server.address, None, &plan);
     let older = Offered { methods: vec![METHODS[0].into()], ..offered() };
     let older = crate::support::calls::server(older, well);

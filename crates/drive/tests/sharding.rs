@@ -1,16 +1,15 @@
 //! Several servers of a cluster that answer slowly, badly, or send a client elsewhere.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::support::websocket::{Socket, listen};
-use crate::support::{Sum, finish, options};
+use crate::support::{Sum, finish, load, options};
 use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Shards, start};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::{Plan, Shared, load_text};
+use tidemark_scenario::{Plan, Shared};
 use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 
 /// A server that answers each command, told as JSON: `["GET","k"]`.
@@ -63,7 +62,7 @@ fn plan(step: &str, rest: &str) -> Plan {
     let text = format!(
         "system: {{url: redis-cluster://127.0.0.1}}\nsessions: {{a: {{steps: [{{{step}, timeout: 10s}}]}}}}\n{rest}\n"
     );
-    load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    load(&text)
 }
 
 fn drive(plan: Plan, options: DriveOptions) -> Sum {
@@ -193,8 +192,7 @@ fn a_command_that_changes_a_shared_connection_is_refused() {
             "system: {{url: redis://127.0.0.1}}\nsessions: {{a: {{steps: [{{redis: [{command}]}}]}}}}\n\
              load: {{users: 1, hold: 1s}}\n"
         );
-        let plan =
-            load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let plan = load(&text);
         let shared = Arc::new(Shared::of(&plan));
         let error = start(plan.into(), shared, cluster(&[named(address)], 1)).unwrap_err();
         assert!(matches!(&error, DriveError::Shared(name) if name == refused), "{error}");

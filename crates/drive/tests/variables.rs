@@ -1,29 +1,18 @@
 //! Requests that need what is not there, extractions that find nothing, and checks that say what they saw.
 
-use std::path::Path;
-
-use crate::support::{Next, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Server, Sum, answer, begin, finish, options, told, with_steps};
 use tidemark_record::NotFound;
 use tidemark_record::ledger::Part;
 use tidemark_record::{Counter, Outcome};
 
 /// So many sessions of these steps, or users for so long.
 fn run(server: &Server, steps: &str, load: &str) -> Sum {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 2, {load}}}\n");
-    let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]);
-    let plan = plan.unwrap_or_else(|told| panic!("{told}"));
+    let plan = with_steps(steps, &format!("load: {{users: 2, {load}}}"));
     finish(begin(plan, options(server.address, 1)))
 }
 
 fn ten(server: &Server, steps: &str) -> Sum {
     run(server, steps, "hold: 60s}\nlimits: {sessions: 10")
-}
-
-fn details(sum: &Sum) -> Vec<&str> {
-    let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
-    details.dedup();
-    details
 }
 
 /// Answers every request with this body; a request for something below `/items` must never come.
@@ -43,7 +32,7 @@ fn a_request_whose_variable_is_not_set_is_not_sent() {
     let (well, unsent) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable));
     assert_eq!((well, unsent, sum.ended()), (20, 20, 40), "{:?}", sum.examples());
     assert_eq!(server.requests(), 20, "the session goes on");
-    assert_eq!(details(&sum), ["variable \"id\" is not set"]);
+    assert_eq!(told(&sum), ["variable \"id\" is not set"]);
     let sent: u64 = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.len()).sum();
     assert_eq!(sent, 20);
     let told = NotFound { label: "GET /first".into(), variable: "id".into(), answers: 10, found: 0 };
@@ -57,7 +46,7 @@ fn a_request_whose_expression_fails_is_not_sent() {
                  - GET: /first\n  headers: {X-Next: \"${word + 1}\"}";
     let sum = ten(&server, steps);
     assert_eq!((sum.outcome(Outcome::Variable), sum.ended()), (20, 20));
-    let mut told = details(&sum);
+    let mut told = told(&sum);
     told.sort_unstable();
     told.dedup();
     assert_eq!(told, ["1 / n: division by zero", "word + 1: something in it is not a number"]);
@@ -95,7 +84,7 @@ fn a_repeat_whose_count_is_none_fails_and_is_no_request() {
         assert_eq!(sum.offered(), server.requests() as u64 - before, "{count}");
         assert_eq!(of(3, Outcome::Ok), 10, "{count}: the session goes on");
         if refused > 0 {
-            assert!(details(&sum)[0].ends_with("a repeat needs a whole number, not below 0"), "{count}");
+            assert!(told(&sum)[0].ends_with("a repeat needs a whole number, not below 0"), "{count}");
         }
     }
 }
@@ -108,7 +97,7 @@ fn a_set_step_whose_value_is_too_long_fails_though_nobody_asks_for_it() {
     let steps = format!("- set: {{a: \"${{random_text(65536)}}\"}}\n{longer}- GET: /first");
     let sum = run(&server, &steps, "hold: 60s}\nlimits: {sessions: 2");
     assert_eq!((sum.outcome(Outcome::Ok), sum.failed_steps()), (2, 2), "{:?}", sum.examples());
-    assert_eq!(details(&sum), ["set a: concat(a, a, a, a, a, a, a, a): it is longer than 32 MiB"]);
+    assert_eq!(told(&sum), ["set a: concat(a, a, a, a, a, a, a, a): it is longer than 32 MiB"]);
 }
 
 /// What cannot be computed fails by itself: as many requests are offered as the server is asked.
@@ -120,7 +109,7 @@ fn a_step_that_cannot_be_computed_fails_and_is_no_request() {
     let sum = ten(&server, steps);
     assert_eq!((sum.failed_steps(), sum.outcome(Outcome::Ok)), (20, 20), "{:?}", sum.examples());
     assert_eq!((sum.offered(), sum.ended(), server.requests()), (20, 20, 20));
-    let mut told = details(&sum);
+    let mut told = told(&sum);
     told.sort_unstable();
     told.dedup();
     assert_eq!(
@@ -191,7 +180,7 @@ fn what_was_never_sent_is_not_in_the_ledger() {
 #[test]
 fn a_failed_check_says_what_it_looked_at_and_what_was_there() {
     let server = telling("{\"count\": 3, \"state\": \"shut\"}");
-    for (check, told) in [
+    for (check, expected) in [
         ("json: {$.state: open}", "check $.state: expected open, got shut"),
         ("json: {$.state: {contains: pen}}", "check $.state: expected to contain pen, got shut"),
         ("json: {$.state: {matches: '^o'}}", "check $.state: expected to match ^o, got shut"),
@@ -212,12 +201,12 @@ fn a_failed_check_says_what_it_looked_at_and_what_was_there() {
         let sum = ten(&server, &steps);
         assert_eq!(sum.outcome(Outcome::Ok), 0, "{check}");
         assert!(
-            sum.examples().iter().all(|example| example.detail.starts_with(told)),
+            sum.examples().iter().all(|example| example.detail.starts_with(expected)),
             "{check}: {:?}",
-            details(&sum)
+            told(&sum)
         );
     }
     let long = Server::start(|_, stream| answer(stream, "200 OK", "", &"x".repeat(100_000)) as Next);
     let sum = ten(&long, &format!("- GET: /a\n  check: {{body: {}}}", "y".repeat(50_000)));
-    assert!(sum.examples().iter().all(|example| example.detail.len() < 400), "{:?}", details(&sum));
+    assert!(sum.examples().iter().all(|example| example.detail.len() < 400), "{:?}", told(&sum));
 }

@@ -1,14 +1,13 @@
 //! Sessions over WebSockets, from the scenario to the figures, against a server made of the codec's other side.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::identity::{NAME, identity_13};
 use crate::support::websocket::{Socket, converse, listen, receive};
-use crate::support::{Sum, begin, finish, options};
+use crate::support::{Sum, begin, finish, options, outcomes_of, with_steps};
 use rustls::ServerConfig;
 use tidemark_drive::Tls;
 use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
@@ -103,9 +102,7 @@ fn echo(message: &str, out: &mut Vec<u8>) -> bool {
 }
 
 fn plan(steps: &str, load: &str) -> Plan {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!("sessions:\n  a:\n    steps:\n{steps}load: {load}\nlimits: {{drain: 2s}}\n");
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    with_steps(steps, &format!("load: {load}\nlimits: {{drain: 2s}}"))
 }
 
 fn run(server: &Server, steps: &str, load: &str) -> (Vec<String>, Sum) {
@@ -117,12 +114,6 @@ fn run(server: &Server, steps: &str, load: &str) -> (Vec<String>, Sum) {
 
 /// Sessions of which [`run`] begins ten, however long a busy machine takes for them.
 const TEN: &str = "{rate: 50/s, hold: 60s}";
-
-fn outcomes(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
-    let index = labels.iter().position(|known| known == label).expect("a label") as u16;
-    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
-    of.into_iter().filter(|(_, count)| *count > 0).collect()
-}
 
 #[test]
 fn a_whole_session() {
@@ -162,7 +153,12 @@ fn a_whole_session() {
         ("Close", 10),
         ("GET /logout", 10),
     ] {
-        assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, count)], "{label}: {:?}", sum.examples());
+        assert_eq!(
+            outcomes_of(&labels, &sum, label),
+            [(Outcome::Ok, count)],
+            "{label}: {:?}",
+            sum.examples()
+        );
     }
     assert_eq!(server.seen.messages.load(Ordering::SeqCst), 40);
     assert_eq!(server.seen.closes.load(Ordering::SeqCst), 10);
@@ -178,8 +174,8 @@ fn the_documents_example_works_against_a_server() {
     // The server says everything back; the example extracts from that and expects its last word again.
     let server = server(None, echo);
     let (labels, sum) = run(&server, steps, TEN);
-    assert_eq!(outcomes(&labels, &sum, "Echo"), [(Outcome::Ok, 100)], "{:?}", sum.examples());
-    assert_eq!(outcomes(&labels, &sum, "Farewell"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Echo"), [(Outcome::Ok, 100)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Farewell"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
     assert_eq!(sum.outcome(Outcome::Ok), sum.ended());
 }
 
@@ -213,7 +209,7 @@ fn an_answer_is_told_from_other_messages_and_pings_are_answered() {
       label: Right";
     let (labels, sum) = run(&server, steps, TEN);
     for label in ["One", "Push", "Next", "Right"] {
-        assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
+        assert_eq!(outcomes_of(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
     }
     // Passed over by the expect: push 0; left at the end: push 3.
     assert_eq!(sum.counted(Counter::UnexpectedMessages), 20);
@@ -231,7 +227,7 @@ fn what_nobody_takes_is_bounded_and_counted() {
     });
     let steps = "- ws connect: /\n- ws send: x\n  expect: {body: end}\n- ws expect: any\n  extract: {first: body}\n- when: first == 36\n  steps: [{ws ping: x, label: Right}]";
     let (labels, sum) = run(&server, steps, TEN);
-    assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
     assert_eq!(sum.counted(Counter::UnexpectedMessages), 10 * 99);
 }
 
@@ -259,10 +255,10 @@ fn a_close_in_the_midst_is_a_reset_and_ends_what_needs_it() {
   label: Untold
   expect: any";
     let (labels, sum) = run(&server, steps, TEN);
-    assert_eq!(outcomes(&labels, &sum, "Told"), [(Outcome::Reset, 5)]);
-    assert_eq!(outcomes(&labels, &sum, "After"), [], "what is lost is counted once");
-    assert_eq!(outcomes(&labels, &sum, "Never"), []);
-    assert_eq!(outcomes(&labels, &sum, "Untold"), [(Outcome::Reset, 5)]);
+    assert_eq!(outcomes_of(&labels, &sum, "Told"), [(Outcome::Reset, 5)]);
+    assert_eq!(outcomes_of(&labels, &sum, "After"), [], "what is lost is counted once");
+    assert_eq!(outcomes_of(&labels, &sum, "Never"), []);
+    assert_eq!(outcomes_of(&labels, &sum, "Untold"), [(Outcome::Reset, 5)]);
     let details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
     assert!(details.contains(&"the other side closed the WebSocket with code 1011: tired"), "{details:?}");
 }
@@ -297,9 +293,9 @@ fn a_close_between_steps_is_told_to_the_next_one_which_may_expect_it() {
             let ends_it = step.starts_with("ws expect close");
             let steps = if ends_it { begin + "\n- GET: /\n  label: After" } else { begin };
             let (labels, sum) = run(&server, &steps, TEN);
-            assert_eq!(outcomes(&labels, &sum, "It"), [(outcome, 10)], "{step}: {:?}", sum.examples());
+            assert_eq!(outcomes_of(&labels, &sum, "It"), [(outcome, 10)], "{step}: {:?}", sum.examples());
             assert!(
-                !ends_it || outcomes(&labels, &sum, "After") == [(Outcome::Ok, 10)],
+                !ends_it || outcomes_of(&labels, &sum, "After") == [(Outcome::Ok, 10)],
                 "{step}: {:?}",
                 sum.examples()
             );
@@ -319,20 +315,20 @@ fn refusals_time_outs_and_broken_frames() {
     });
     let refused = "- ws connect: /no\n  label: No";
     let (labels, sum) = run(&server, refused, TEN);
-    assert_eq!(outcomes(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
     let statuses = sum.intervals.iter().flat_map(|interval| &interval.statuses);
     let refusals = statuses.filter(|(status, _)| *status != 101).map(|(_, count)| count);
     assert_eq!(refusals.sum::<u64>(), 10, "a refusal is an answer, too");
     let after = "- ws connect: /no\n  label: No\n- ws send: x\n  label: Never";
     let (labels, sum) = run(&server, after, TEN);
-    assert_eq!(outcomes(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "No"), [(Outcome::Status, 10)], "{:?}", sum.examples());
     assert_eq!(sum.ended(), 10, "{:?}", sum.examples());
     let silent = "- ws connect: /\n- ws send: x\n  label: Silent\n  expect: any\n  timeout: 50ms";
     let (labels, sum) = run(&server, silent, TEN);
-    assert_eq!(outcomes(&labels, &sum, "Silent"), [(Outcome::Timeout, 10)]);
+    assert_eq!(outcomes_of(&labels, &sum, "Silent"), [(Outcome::Timeout, 10)]);
     let broken = "- ws connect: /\n- ws send: break\n  label: Broken\n  expect: any";
     let (labels, sum) = run(&server, broken, TEN);
-    assert_eq!(outcomes(&labels, &sum, "Broken"), [(Outcome::Protocol, 10)]);
+    assert_eq!(outcomes_of(&labels, &sum, "Broken"), [(Outcome::Protocol, 10)]);
     assert!(sum.examples()[0].detail.contains("opcode"), "{:?}", sum.examples());
 }
 
@@ -362,7 +358,7 @@ fn a_message_that_is_entered_is_acknowledged_by_the_one_that_passes() {
   timeout: 20s";
     let (labels, sum) = run(&server, steps, TEN);
     assert_eq!(
-        outcomes(&labels, &sum, "Say"),
+        outcomes_of(&labels, &sum, "Say"),
         [(Outcome::Ok, 3), (Outcome::Reset, 7)],
         "{:?}",
         sum.examples()
@@ -401,8 +397,8 @@ fn messages_larger_than_what_a_socket_takes_at_once() {
     }
     let labels = plan.labels.clone();
     let sum = finish(begin(plan, options(server.address, 1)));
-    assert_eq!(outcomes(&labels, &sum, "Large"), [(Outcome::Ok, 4)], "{:?}", sum.examples());
-    assert_eq!(outcomes(&labels, &sum, "Sizes"), [(Outcome::Ok, 2)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Large"), [(Outcome::Ok, 4)], "{:?}", sum.examples());
+    assert_eq!(outcomes_of(&labels, &sum, "Sizes"), [(Outcome::Ok, 2)], "{:?}", sum.examples());
 }
 
 #[test]
@@ -415,7 +411,7 @@ fn users_of_a_closed_load_begin_again_on_new_connections() {
     let labels = plan.labels.clone();
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
-    let connects: u64 = outcomes(&labels, &sum, "ws connect /").iter().map(|(_, count)| count).sum();
+    let connects: u64 = outcomes_of(&labels, &sum, "ws connect /").iter().map(|(_, count)| count).sum();
     assert_eq!(connects, 40);
     assert_eq!(sum.connects(), connects);
 }
@@ -437,7 +433,7 @@ fn over_tls() {
     options.targets[0].tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     let sum = finish(begin(plan, options));
     for label in &labels {
-        assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
+        assert_eq!(outcomes_of(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
     }
     assert_eq!(server.seen.messages.load(Ordering::SeqCst), 10);
     assert_eq!(server.seen.closes.load(Ordering::SeqCst), 10);

@@ -354,7 +354,8 @@ fn plain(text: &str) -> String {
     out + rest
 }
 
-fn depth(value: &Json) -> usize {
+/// How many values stand in each other.
+pub(crate) fn depth(value: &Json) -> usize {
     match value {
         Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Json::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),

@@ -470,7 +470,7 @@ fn secret(settings: &mut Settings, name: &str) -> String {
 }
 
 /// A name or value of a query or form as it is meant.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     // as the value of a field without a name, which may have more `=` in it
     let field = format!("={text}");
     form_urlencoded::parse(field.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()

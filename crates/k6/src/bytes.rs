@@ -57,10 +57,7 @@ fn taken(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
 
 /// The body of a request, if there is one.
 pub(crate) fn optional(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
-    match value.is_null() || value.is_undefined() {
-        true => Ok(None),
-        false => taken(value),
-    }
+    if value.is_null() || value.is_undefined() { Ok(None) } else { taken(value) }
 }
 
 fn needed(ctx: &Ctx<'_>, value: &Value<'_>) -> Result<Vec<u8>> {

@@ -12,28 +12,18 @@ const EXACT_MAX: usize = 16_384;
 /// Most different checks, and most metrics of a script.
 const NAMES_MAX: usize = 2_000;
 
-/// What a metric does with its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Adds them up.
-    Counter,
-    /// Keeps the last.
-    Gauge,
-    /// The share of those that are not 0.
-    Rate,
-    /// Their distribution.
-    Trend,
-}
-
-impl Kind {
-    /// k6's name for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Rate => "rate",
-            Kind::Trend => "trend",
-        }
+tidemark_record::named! {
+    /// What a metric does with its values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind {
+        /// Adds them up.
+        Counter = "counter",
+        /// Keeps the last.
+        Gauge = "gauge",
+        /// The share of those that are not 0.
+        Rate = "rate",
+        /// Their distribution.
+        Trend = "trend",
     }
 }
 

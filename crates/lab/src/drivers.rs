@@ -38,23 +38,15 @@ use crate::error::LabError;
 use crate::system::Running;
 pub use serve::serve;
 
-/// Who drives.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum DriverKind {
-    /// Threads of this process.
-    #[default]
-    Threads,
-    /// A process of its own, joined by pipes.
-    Process,
-}
-
-impl DriverKind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            DriverKind::Threads => "threads",
-            DriverKind::Process => "process",
-        }
+tidemark_record::named! {
+    /// Who drives.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum DriverKind {
+        /// Threads of this process.
+        #[default]
+        Threads = "threads",
+        /// A process of its own, joined by pipes.
+        Process = "process",
     }
 }
 
@@ -68,8 +60,7 @@ impl FromStr for DriverKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<DriverKind, String> {
-        let kinds = [DriverKind::Threads, DriverKind::Process];
-        kinds.into_iter().find(|kind| kind.name() == name).ok_or_else(|| "write threads or process".into())
+        DriverKind::from_name(name).ok_or_else(|| "write threads or process".into())
     }
 }
 

@@ -62,10 +62,7 @@ pub fn shown(text: &str) -> String {
     let mut shown = String::new();
     let mut characters = text.chars();
     for character in characters.by_ref().take(SHOWN_CHARACTERS) {
-        match character.is_control() {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
-        }
+        if character.is_control() { shown.extend(character.escape_default()) } else { shown.push(character) }
     }
     if characters.next().is_some() { shown + "…" } else { shown }
 }

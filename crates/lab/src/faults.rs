@@ -8,9 +8,8 @@
 mod maintenance;
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidemark_record::Event;
@@ -23,6 +22,7 @@ use crate::error::LabError;
 use crate::figures::{Endpoint, is_of};
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
+use crate::over::{Over, Threads};
 use crate::process::Patience;
 use crate::started::{Handle, held};
 use crate::tier::Tier;
@@ -53,37 +53,6 @@ enum News {
 /// A fault by its index, when, and what.
 type TimedNews = (usize, Instant, News);
 
-/// Says when all is to be over, to whoever waits.
-#[derive(Debug, Default)]
-pub(crate) struct Over {
-    is_over: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Over {
-    /// Waits until a moment; false if it is over before.
-    pub(crate) fn wait_until(&self, moment: Instant) -> bool {
-        let mut is_over = held(&self.is_over);
-        while !*is_over {
-            let left = moment.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            is_over = self.changed.wait_timeout(is_over, left).map_or_else(|e| e.into_inner().0, |x| x.0);
-        }
-        false
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        *held(&self.is_over)
-    }
-
-    pub(crate) fn end(&self) {
-        *held(&self.is_over) = true;
-        self.changed.notify_all();
-    }
-}
-
 /// What faults need beside what was started.
 #[derive(Clone, Default)]
 pub struct Injectors {
@@ -108,8 +77,7 @@ pub struct Faults {
     started: Vec<Handle>,
     _injectors: Injectors,
     told: Receiver<TimedNews>,
-    over: Arc<Over>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 impl Faults {
@@ -153,8 +121,7 @@ impl Faults {
             started,
             _injectors: injectors.clone(),
             told,
-            over: Arc::default(),
-            threads: Vec::new(),
+            threads: Threads::default(),
         };
         let breaks = |fault: &Fault| !fault.kind.is_maintenance();
         let mut targets: Vec<&str> =
@@ -173,10 +140,10 @@ impl Faults {
         for (target, own) in of_targets.chain(maintenance) {
             let handles = find(&faults.started, target);
             let zero = epoch + Duration::from_micros(zero_us);
-            let (injectors, over) = (injectors.clone(), Arc::clone(&faults.over));
+            let (injectors, over) = (injectors.clone(), Arc::clone(&faults.threads.over));
             let breaker = Breaker { handles, injectors, zero, over, sender: sender.clone() };
             let thread = std::thread::Builder::new().name("faults".into());
-            faults.threads.push(thread.spawn(move || breaker.carry_out(&own))?);
+            faults.threads.all.push(thread.spawn(move || breaker.carry_out(&own))?);
         }
         Ok(faults)
     }
@@ -265,12 +232,7 @@ impl Faults {
 
     /// Ends all of them: what is frozen goes on; what is down stays down. Returns what happened meanwhile.
     pub fn end(&mut self) -> Vec<Event> {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        self.threads.end();
         self.news()
     }
 
@@ -315,16 +277,6 @@ impl Faults {
     /// What became of them.
     pub fn records(&self) -> &[FaultEvent] {
         &self.records
-    }
-}
-
-impl Drop for Faults {
-    fn drop(&mut self) {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            // one that panicked has nothing more to put right: its target is stopped when it is dropped
-            let _ = thread.join();
-        }
     }
 }
 

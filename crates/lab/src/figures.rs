@@ -14,7 +14,6 @@ mod watcher;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidemark_record::fault::FaultEvent;
@@ -23,7 +22,7 @@ use tidemark_record::{Event, Maintenance, StoreLook};
 pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
 pub use self::product::{MaintenanceKind, Scope};
 use self::watcher::{News, Watcher, What};
-use crate::faults::Over;
+use crate::over::Threads;
 
 /// How long a server may take to connect, and for each part of its answer.
 pub const WITHIN: Duration = Duration::from_secs(1);
@@ -49,8 +48,7 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Figures {
     told: Receiver<News>,
-    over: Arc<Over>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     stores: Vec<Store>,
     maintenance: Vec<Maintenance>,
     /// How many more there were.
@@ -75,8 +73,7 @@ impl Figures {
         let (sender, told) = channel();
         let mut figures = Figures {
             told,
-            over: Arc::default(),
-            threads: Vec::new(),
+            threads: Threads::default(),
             stores: Vec::new(),
             maintenance: Vec::new(),
             not_kept: 0,
@@ -91,10 +88,10 @@ impl Figures {
         for (index, endpoint) in endpoints.iter().take(SERVERS_MAX).enumerate() {
             let name = endpoint.name.clone();
             figures.stores.push(Store { name, failed: 0, first_failure: None });
-            let over = Arc::clone(&figures.over);
+            let over = Arc::clone(&figures.threads.over);
             let watcher = Watcher::new(index, endpoint.clone(), epoch, over, sender.clone());
             let thread = std::thread::Builder::new().name("figures".into());
-            figures.threads.push(thread.spawn(move || watcher.watch())?);
+            figures.threads.all.push(thread.spawn(move || watcher.watch())?);
         }
         Ok(figures)
     }
@@ -155,12 +152,7 @@ impl Figures {
 
     /// Ends to ask; an answer that is waited for is given up.
     pub fn end(&mut self) -> Seen {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        self.threads.end();
         self.news()
     }
 
@@ -204,16 +196,6 @@ impl Figures {
             ));
         }
         notes
-    }
-}
-
-impl Drop for Figures {
-    fn drop(&mut self) {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            // one that panicked has nothing to be put right
-            let _ = thread.join();
-        }
     }
 }
 

@@ -69,6 +69,7 @@ mod message_types;
 pub mod monitor;
 mod neighbours;
 mod operations;
+mod over;
 mod own;
 pub mod page_server;
 mod pin;

@@ -31,10 +31,7 @@ pub fn before(url: &SystemUrl, authority: &str, system: &System) -> Result<Optio
     if is_of_environment && ["NO_PROXY", "no_proxy"].into_iter().any(spares_all) {
         return Ok(None);
     }
-    let matcher = match is_of_environment {
-        true => Matcher::from_env(),
-        false => Matcher::builder().all(said).build(),
-    };
+    let matcher = if is_of_environment { Matcher::from_env() } else { Matcher::builder().all(said).build() };
     let scheme = if url.is_secure { "https" } else { "http" };
     let server = format!("{scheme}://{authority}/").parse::<Uri>().map_err(|error| error.to_string())?;
     let Some(found) = matcher.intercept(&server) else {

@@ -299,10 +299,7 @@ pub fn wait_ready(
 fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Result<(), String> {
     match ready {
         Ready::Answers { path, status: (low, high) } => {
-            let wanted = match low == high {
-                true => low.to_string(),
-                false => format!("{low} to {high}"),
-            };
+            let wanted = if low == high { low.to_string() } else { format!("{low} to {high}") };
             let said = match Client::status(target, path, ASK_MAX) {
                 Ok(status) if (*low..=*high).contains(&status.as_u16()) => return Ok(()),
                 Ok(status) => format!("GET {path} was answered with {} instead of {wanted}", status.as_u16()),

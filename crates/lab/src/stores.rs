@@ -5,6 +5,7 @@
 //! once, or what is installed), what its configuration is, how a node is asked whether it serves. Everything else is
 //! the same for all of them: a node is what faults break and the monitor watches.
 
+pub(crate) mod compiled;
 pub(crate) mod installed;
 mod instance;
 pub(crate) mod jars;

@@ -278,10 +278,7 @@ fn write(
         let entry = har::entry(&one, plan, places.get(usize::from(one.target)), &mut learned);
         write!(out, "{separator}{entry}")?;
         separator = ",\n";
-        match one.outcome.is_error() {
-            true => written.failed += 1,
-            false => written.good += 1,
-        }
+        if one.outcome.is_error() { written.failed += 1 } else { written.good += 1 }
     }
     writeln!(out, "\n]}}}}")?;
     out.flush()?;

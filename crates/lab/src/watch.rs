@@ -17,7 +17,6 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidemark_record::manifest::Watched as Told;
@@ -32,8 +31,8 @@ use self::local::Local;
 use self::pages::WatchedPage;
 use self::remote::{Asked, Remote};
 use crate::error::LabError;
-use crate::faults::Over;
 use crate::interrupt::StopRequest;
+use crate::over::{Over, Threads};
 use crate::started::Handle;
 use crate::timetable::microseconds;
 
@@ -85,8 +84,7 @@ pub struct Watches {
     epoch: Option<Instant>,
     sender: SyncSender<News>,
     news: Receiver<News>,
-    over: Arc<Over>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     /// By the URLs of pages: how often they were no answer, and the first reason.
     failed: BTreeMap<String, (u64, String)>,
     heard: Heard,
@@ -154,8 +152,7 @@ impl Watches {
             epoch: None,
             sender,
             news,
-            over: Arc::default(),
-            threads: Vec::new(),
+            threads: Threads::default(),
             failed: BTreeMap::new(),
             heard: Heard::default(),
             absences: Absences::default(),
@@ -241,13 +238,13 @@ impl Watches {
         self.heard.seconds = names.map(|name| (name.to_owned(), (None, 0))).collect();
         let thread = || std::thread::Builder::new().name("watch".into());
         if let Some(mut local) = self.local.take() {
-            let (over, sender) = (Arc::clone(&self.over), self.sender.clone());
+            let (over, sender) = (Arc::clone(&self.threads.over), self.sender.clone());
             local.look(microseconds(epoch.elapsed()));
-            self.threads.push(thread().spawn(move || look(&mut local, epoch, &over, &sender))?);
+            self.threads.all.push(thread().spawn(move || look(&mut local, epoch, &over, &sender))?);
         }
         for page in self.pages.drain(..) {
-            let (over, sender) = (Arc::clone(&self.over), self.sender.clone());
-            self.threads.push(thread().spawn(move || page.watch(epoch, &over, &sender))?);
+            let (over, sender) = (Arc::clone(&self.threads.over), self.sender.clone());
+            self.threads.all.push(thread().spawn(move || page.watch(epoch, &over, &sender))?);
         }
         Ok(())
     }
@@ -283,12 +280,7 @@ impl Watches {
 
     /// Ends to look; an answer that is waited for is given up.
     pub fn end(&mut self) -> Seen {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        self.threads.end();
         let seen = self.news();
         // what ends now is no news
         self.heard.looked_s = self.epoch.take().map_or(0, |epoch| epoch.elapsed().as_secs());
@@ -316,16 +308,6 @@ impl Watches {
             .chain(self.remotes.iter().flat_map(Remote::notes))
             .chain(self.heard.notes())
             .collect()
-    }
-}
-
-impl Drop for Watches {
-    fn drop(&mut self) {
-        self.over.end();
-        for thread in self.threads.drain(..) {
-            // one that panicked has nothing to be put right
-            let _ = thread.join();
-        }
     }
 }
 

@@ -42,7 +42,11 @@ pub(crate) const FLEET: &str = "unfinished.fleet";
 pub(crate) const LEDGER: &str = "ledger";
 /// Within it: how contents are read again.
 pub(crate) const FORMS: &str = "forms.json";
-/// What the started processes said.
+/// The files that hold what a run records.
+pub(crate) const RECORDED: [&str; 9] =
+    [SERIES, GROUPS, METRICS, PARTS, LOAD, MONITOR, STORES, LATENCY, EVENTS];
+/// Those of them that not every run has.
+pub(crate) const OPTIONAL: [&str; 4] = [STORES, GROUPS, METRICS, PARTS];
 /// Where in a run directory the logs of what was started are.
 pub const LOGS: &str = "logs";
 

@@ -4,82 +4,33 @@
 /// WebSockets.
 const FIRST_STATUS: u16 = 10_000;
 
-/// A status code of gRPC; its number is its place here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the specification")]
-pub enum GrpcCode {
-    Ok,
-    Cancelled,
-    #[default]
-    Unknown,
-    InvalidArgument,
-    DeadlineExceeded,
-    NotFound,
-    AlreadyExists,
-    PermissionDenied,
-    ResourceExhausted,
-    FailedPrecondition,
-    Aborted,
-    OutOfRange,
-    Unimplemented,
-    Internal,
-    Unavailable,
-    DataLoss,
-    Unauthenticated,
+crate::named! {
+    /// A status code of gRPC; its number is its place here.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    #[allow(missing_docs, reason = "the names are those of the specification")]
+    pub enum GrpcCode {
+        Ok = "OK",
+        Cancelled = "CANCELLED",
+        #[default]
+        Unknown = "UNKNOWN",
+        InvalidArgument = "INVALID_ARGUMENT",
+        DeadlineExceeded = "DEADLINE_EXCEEDED",
+        NotFound = "NOT_FOUND",
+        AlreadyExists = "ALREADY_EXISTS",
+        PermissionDenied = "PERMISSION_DENIED",
+        ResourceExhausted = "RESOURCE_EXHAUSTED",
+        FailedPrecondition = "FAILED_PRECONDITION",
+        Aborted = "ABORTED",
+        OutOfRange = "OUT_OF_RANGE",
+        Unimplemented = "UNIMPLEMENTED",
+        Internal = "INTERNAL",
+        Unavailable = "UNAVAILABLE",
+        DataLoss = "DATA_LOSS",
+        Unauthenticated = "UNAUTHENTICATED",
+    }
 }
 
 impl GrpcCode {
-    /// All of them, by number.
-    pub const ALL: [GrpcCode; 17] = [
-        GrpcCode::Ok,
-        GrpcCode::Cancelled,
-        GrpcCode::Unknown,
-        GrpcCode::InvalidArgument,
-        GrpcCode::DeadlineExceeded,
-        GrpcCode::NotFound,
-        GrpcCode::AlreadyExists,
-        GrpcCode::PermissionDenied,
-        GrpcCode::ResourceExhausted,
-        GrpcCode::FailedPrecondition,
-        GrpcCode::Aborted,
-        GrpcCode::OutOfRange,
-        GrpcCode::Unimplemented,
-        GrpcCode::Internal,
-        GrpcCode::Unavailable,
-        GrpcCode::DataLoss,
-        GrpcCode::Unauthenticated,
-    ];
-    /// Their names, in the same order.
-    pub const NAMES: [&'static str; 17] = [
-        "OK",
-        "CANCELLED",
-        "UNKNOWN",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    ];
-
-    /// Its name: `NOT_FOUND`.
-    pub fn name(self) -> &'static str {
-        GrpcCode::NAMES[self as usize]
-    }
-
-    /// By its name.
-    pub fn from_name(name: &str) -> Option<GrpcCode> {
-        GrpcCode::ALL.into_iter().find(|code| code.name() == name)
-    }
-
     /// By its number; a number that the specification does not have counts as `UNKNOWN`, as it says.
     pub fn from_number(number: u32) -> GrpcCode {
         GrpcCode::ALL.get(number as usize).copied().unwrap_or(GrpcCode::Unknown)

@@ -12,60 +12,34 @@ use crate::{Counters, Histogram, OwnSeries, PartSeries, ThreadShare, frame};
 /// Microseconds in a second.
 pub const SECOND_US: u64 = 1_000_000;
 
-/// How a request ended. Every kind of failure has its own count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[repr(u8)]
-pub enum Outcome {
-    /// Answered, and every check held.
-    Ok,
-    /// Answered with a status that the step does not accept (400 and above unless it says otherwise).
-    Status,
-    /// Answered, but a check on header, body or extraction failed.
-    Check,
-    /// No whole answer within the step's time-out, or no connection in time, without anyone's having refused it.
-    Timeout,
-    /// No connection could be made.
-    Connect,
-    /// The connection was reset or closed before the answer was whole.
-    Reset,
-    /// The answer was not valid HTTP.
-    Protocol,
-    /// Not sent: a variable that it needs was not set, or an expression in it failed.
-    Variable,
-    /// Due, and still without an answer when the run ended.
-    Unfinished,
+crate::named! {
+    /// How a request ended. Every kind of failure has its own count.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[repr(u8)]
+    pub enum Outcome {
+        /// Answered, and every check held.
+        Ok = "ok",
+        /// Answered with a status that the step does not accept (400 and above unless it says otherwise).
+        Status = "status",
+        /// Answered, but a check on header, body or extraction failed.
+        Check = "check",
+        /// No whole answer within the step's time-out, or no connection in time, without anyone's having refused it.
+        Timeout = "timeout",
+        /// No connection could be made.
+        Connect = "connect",
+        /// The connection was reset or closed before the answer was whole.
+        Reset = "reset",
+        /// The answer was not valid HTTP.
+        Protocol = "protocol",
+        /// Not sent: a variable that it needs was not set, or an expression in it failed.
+        Variable = "variable",
+        /// Due, and still without an answer when the run ended.
+        Unfinished = "unfinished",
+    }
 }
 
 impl Outcome {
-    /// Every outcome, in the order of its discriminant.
-    pub const ALL: [Outcome; 9] = [
-        Outcome::Ok,
-        Outcome::Status,
-        Outcome::Check,
-        Outcome::Timeout,
-        Outcome::Connect,
-        Outcome::Reset,
-        Outcome::Protocol,
-        Outcome::Variable,
-        Outcome::Unfinished,
-    ];
-
-    /// The word for it in files and output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Ok => "ok",
-            Outcome::Status => "status",
-            Outcome::Check => "check",
-            Outcome::Timeout => "timeout",
-            Outcome::Connect => "connect",
-            Outcome::Reset => "reset",
-            Outcome::Protocol => "protocol",
-            Outcome::Variable => "variable",
-            Outcome::Unfinished => "unfinished",
-        }
-    }
-
     /// Whether a whole answer came, right or wrong.
     pub fn is_answered(self) -> bool {
         matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)

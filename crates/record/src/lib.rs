@@ -107,6 +107,7 @@ mod live;
 pub mod maintenance;
 pub mod manifest;
 mod merge;
+mod named;
 mod operations;
 mod output_file;
 mod own;

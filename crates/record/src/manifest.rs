@@ -206,35 +206,23 @@ pub struct ObjectiveResult {
     pub undecided_by: Option<Undecided>,
 }
 
-/// Why an objective is neither met nor missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Undecided {
-    /// The load generator was the bottleneck: its own share could have changed the answer.
-    DriverBound,
-    /// What the run started had no core, as others used them.
-    MachineBound,
-    /// So few requests do not have the percentile.
-    TooFew,
-    /// The measured window is shorter than the answers take.
-    ShortWindow,
-    /// Requests were not sent, as the connections that the scenario allows were too few.
-    Connections,
-    /// A part of the run is missing: an agent of a fleet was lost, or the driver broke off.
-    Incomplete,
-}
-
-impl Undecided {
-    /// The word for it in files and output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Undecided::DriverBound => "driver-bound",
-            Undecided::MachineBound => "machine-bound",
-            Undecided::TooFew => "too-few",
-            Undecided::ShortWindow => "short-window",
-            Undecided::Connections => "connections",
-            Undecided::Incomplete => "incomplete",
-        }
+crate::named! {
+    /// Why an objective is neither met nor missed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Undecided {
+        /// The load generator was the bottleneck: its own share could have changed the answer.
+        DriverBound = "driver-bound",
+        /// What the run started had no core, as others used them.
+        MachineBound = "machine-bound",
+        /// So few requests do not have the percentile.
+        TooFew = "too-few",
+        /// The measured window is shorter than the answers take.
+        ShortWindow = "short-window",
+        /// Requests were not sent, as the connections that the scenario allows were too few.
+        Connections = "connections",
+        /// A part of the run is missing: an agent of a fleet was lost, or the driver broke off.
+        Incomplete = "incomplete",
     }
 }
 

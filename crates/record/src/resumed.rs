@@ -11,20 +11,6 @@ use crate::journal::{self, Entry};
 use crate::unfinished::whole_events;
 use crate::{Event, Manifest, Sample, StoreLook, ThreadInterval, files};
 
-/// What is moved away, so that it can be written anew.
-const MOVED: [&str; 10] = [
-    files::SERIES,
-    files::GROUPS,
-    files::METRICS,
-    files::PARTS,
-    files::LOAD,
-    files::MONITOR,
-    files::STORES,
-    files::LATENCY,
-    files::EVENTS,
-    files::JOURNAL,
-];
-
 /// What a run had recorded when it was killed. Until that is [done](Before::done), the run is built again from it.
 #[derive(Debug)]
 pub struct Before {
@@ -68,7 +54,7 @@ impl Before {
         let before = dir.join(files::BEFORE);
         fs::create_dir_all(&before).map_err(io_error("create", &before))?;
         let events = whole_events(&dir.join(files::EVENTS));
-        for name in MOVED {
+        for name in moved() {
             rename_if_there(&dir.join(name), &before.join(name))?;
         }
         Ok(Before { dir: dir.to_owned(), reader: BufReader::new(journal), events })
@@ -125,10 +111,15 @@ pub(crate) fn restore(dir: &Path) -> Result<(), RecordError> {
         return Ok(());
     }
     // the journal last: as long as it is there, so is what it was moved with
-    for name in MOVED {
+    for name in moved() {
         rename_if_there(&before.join(name), &dir.join(name))?;
     }
     fs::remove_dir_all(&before).map_err(io_error("remove", &before))
+}
+
+/// What is moved away, so that it can be written anew; the journal last.
+fn moved() -> impl Iterator<Item = &'static str> {
+    files::RECORDED.into_iter().chain([files::JOURNAL])
 }
 
 fn rename_if_there(from: &Path, to: &Path) -> Result<(), RecordError> {

@@ -350,7 +350,7 @@ fn read_series(
     };
     let labels = table.texts(of)?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
     let outcome = |name: &String| {
-        let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.name() == name);
+        let outcome = Outcome::from_name(name);
         outcome.ok_or_else(|| damaged(path, format!("unknown outcome {name:?}")))
     };
     let outcomes = table.texts("outcome")?.iter().map(outcome).collect::<Result<Vec<_>, _>>()?;
@@ -469,10 +469,7 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let encoded_bytes = ints_or_none(&table, files::ENCODED)?;
     let decoded_bytes = ints_or_none(&table, files::DECODED)?;
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
-    let later = |name| match table.has(name) {
-        true => table.lists(name),
-        false => Ok(vec![Vec::new(); table.rows()]),
-    };
+    let later = |name| if table.has(name) { table.lists(name) } else { Ok(vec![Vec::new(); table.rows()]) };
     let read_lag = if table.has(files::READ_LAG) { encoded(&table, files::READ_LAG)? } else { Vec::new() };
     let mut read_lag = read_lag.into_iter();
     // as earlier versions counted: by when it was known

@@ -91,21 +91,10 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         phase.end_us = phase.end_us.min(end_us);
     }
     writer.finish(&manifest)?;
-    let names = [
-        files::SERIES,
-        files::GROUPS,
-        files::METRICS,
-        files::PARTS,
-        files::LOAD,
-        files::MONITOR,
-        files::STORES,
-        files::LATENCY,
-        files::EVENTS,
-        files::MANIFEST,
-    ];
-    for name in names {
+    // the manifest last
+    for name in files::RECORDED.into_iter().chain([files::MANIFEST]) {
         let (from, to) = (rebuilt.join(name), dir.join(name));
-        if [files::STORES, files::GROUPS, files::METRICS, files::PARTS].contains(&name) && !from.exists() {
+        if files::OPTIONAL.contains(&name) && !from.exists() {
             continue;
         }
         fs::rename(&from, &to).map_err(io_error("write", &to))?;

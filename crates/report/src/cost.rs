@@ -28,7 +28,8 @@ const TICK_S: f64 = 0.01;
 
 /// Makes the bill of runs that belong together: of one, or of all rounds of a side of a comparison. None of none.
 ///
-/// `customers`: among how many a month is divided; without it, the scenario's setting `customers`, where it has one.
+/// `customers`: among how many a month is divided; without it, the scenario's setting `customers`, where it has one. What a
+/// published experiment paid is the caller's to add.
 pub fn bill<'a>(
     runs: impl IntoIterator<Item = &'a Manifest>,
     prices: &Prices,
@@ -171,7 +172,7 @@ pub(crate) fn of_usage(usage: &Usage, prices: &Prices, customers: Option<u64>) -
         not_in_sums,
         notes,
         energy,
-        published: crate::published::bill(&usage.scenario, prices),
+        published: None,
         tiers,
     }
 }

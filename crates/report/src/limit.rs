@@ -151,10 +151,7 @@ fn held(found: &Found) -> Option<String> {
 
 /// `41,200/s` of sessions, or `34 users`.
 pub fn level_text(level: f64, users: bool) -> String {
-    match users {
-        true => plural(level.round() as u64, "user"),
-        false => format!("{}/s", rate(level)),
-    }
+    if users { plural(level.round() as u64, "user") } else { format!("{}/s", rate(level)) }
 }
 
 fn interval(found: &Found) -> String {

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use crate::blocks;
     use crate::blocks::tests::fitted;
-    use crate::published::EXPERIMENTS;
+    use crate::published::tests::FEED;
     use crate::test_run::airline;
 
     fn all(experiments: Vec<Repeated>) -> Reproduction {
@@ -302,11 +302,7 @@ mod tests {
         let (_dir, mut run) = airline();
         run.manifest.summary.achieved_due_per_s = Some(830.0);
         run.manifest.system.pinned_to = vec![0];
-        let experiment = Experiment {
-            figures: &[Figure { name: "posts", of: Of::All, per_s: 83.0, times: "" }],
-            ..EXPERIMENTS[1]
-        };
-        let repeated = Repeated::of_run(&experiment, &run.manifest, None);
+        let repeated = Repeated::of_run(&FEED, &run.manifest, None);
         let of = &repeated.figures[0];
         assert_eq!((of.per_s, of.ratio), (Some(830.0), Some(10.0)));
         // six machines of a core each
@@ -316,8 +312,8 @@ mod tests {
 
     #[test]
     fn one_that_did_not_run_is_said_first_and_makes_it_invalid() {
-        let without = Repeated::without(&EXPERIMENTS[4], "here/kv", "Redis is not installed");
-        let mut passed = Repeated::without(&EXPERIMENTS[0], "here/airline", "");
+        let without = Repeated::without(&FEED, "here/kv", "the store is not installed");
+        let mut passed = Repeated::without(&FEED, "here/airline", "");
         passed.trouble.clear();
         passed.status = Some(Status::Pass);
         let page = all(vec![passed, without]);
@@ -325,24 +321,16 @@ mod tests {
         let text = fitted(&blocks::reproduction(&page), 80);
         assert!(text.starts_with("2 experiments: 1 without a run, 1 passed"), "{text}");
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
-        assert!(at("Redis is not installed") < at("published/s"), "{text}");
+        assert!(at("the store is not installed") < at("published/s"), "{text}");
         assert!(text.contains("no run"), "{text}");
     }
 
     #[test]
     fn a_side_that_was_left_out_of_one_that_passed_is_no_pass() {
-        let mut kv = Repeated::without(&EXPERIMENTS[4], "here/kv", "Redis: not installed");
+        let mut kv = Repeated::without(&FEED, "here/kv", "Redis: not installed");
         kv.status = Some(Status::Pass);
         kv.figures.truncate(1);
         let text = fitted(&blocks::reproduction(&all(vec![kv])), 200);
         assert!(text.contains("no run") && text.contains("! Redis: not installed"), "{text}");
-    }
-
-    #[test]
-    fn scenarios_of_an_experiment_are_known_by_their_names() {
-        let title = |scenario: &str| crate::published::of(scenario).map(|of| of.title);
-        assert_eq!(title("airline-split"), Some("Airline"));
-        assert_eq!(title("kv"), Some("Key-value stores"));
-        assert_eq!(title("airlines"), None);
     }
 }

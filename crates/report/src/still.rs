@@ -331,9 +331,31 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::tests::{fitted, shown};
     use crate::comparison::{Asked, Figure, Side};
     use crate::history::Changed;
     use crate::test_run;
+
+    #[test]
+    fn tiers_stand_behind_the_first_everywhere_and_no_markup_of_others() {
+        let tier = |name: &str, about: &str| Tier { name: name.into(), about: about.into() };
+        let tiers = vec![tier("<web>", "2 instances"), tier("redis", "1 instance"), tier("db", "1 instance")];
+        let blocks = [Block::Tiers("500/s".into(), tiers)];
+        let lines =
+            "  500/s → <web>  2 instances\n          ├─ redis  1 instance\n          └─ db  1 instance\n";
+        assert!(shown(&blocks, 80).starts_with(lines), "{}", shown(&blocks, 80));
+        assert!(fitted(&blocks, 20).contains("├─ redis"));
+        let text = crate::markdown::render(&blocks);
+        assert!(text.contains("500/s\n\n- &lt;web&gt;: 2 instances\n- redis: 1 instance\n- db: "), "{text}");
+        let page = render("x", &blocks);
+        let boxes = "500/s →<div>&lt;web&gt;<span>2 instances</span></div>→<section><div>redis<span>1 instance</span>";
+        assert!(page.contains(boxes), "{page}");
+        let alone = render("x", &[Block::Tiers("1/s".into(), vec![tier("web", "1 instance")])]);
+        assert!(
+            alone.contains("web<span>1 instance</span></div></div>") && !alone.contains("<section>"),
+            "{alone}"
+        );
+    }
 
     #[test]
     fn a_comparison_has_a_dot_for_each_round_and_no_markup_of_others() {

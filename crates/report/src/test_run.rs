@@ -42,10 +42,7 @@ fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
     interval.in_window = (1_000_000..4_000_000).contains(&start_us);
     interval.connections = 50;
     interval.cpu_us = (end_us - start_us) / 4 * (u64::from(thread) + 1);
-    let lag_us = match interval.in_window {
-        true => &mut interval.lag_us,
-        false => &mut interval.unmeasured_lag_us,
-    };
+    let lag_us = if interval.in_window { &mut interval.lag_us } else { &mut interval.unmeasured_lag_us };
     lag_us.record_n(12 + u64::from(thread), 30);
     interval
 }

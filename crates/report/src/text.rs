@@ -421,10 +421,7 @@ fn drawn(count: u64, most: u64, columns: usize, ascii: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (count as f64 / most as f64 * (columns * 8) as f64).round() as usize;
     let eighths = eighths.max(usize::from(count > 0));
-    match ascii {
-        true => "#".repeat(eighths.div_ceil(8)),
-        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
-    }
+    if ascii { "#".repeat(eighths.div_ceil(8)) } else { "█".repeat(eighths / 8) + EIGHTHS[eighths % 8] }
 }
 
 #[cfg(test)]

@@ -95,6 +95,7 @@ pub use secrets::Secrets;
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
 pub use stencil::Stencil;
+pub use steps::REFUSED_SQL;
 pub use store_facts::{
     SERVICE_FACTS, STORE_FACTS, StoreFact, service_facts, store_fact, store_facts, store_servers,
     with_service_facts, with_store_facts,

@@ -21,18 +21,20 @@ mod names;
 mod pattern;
 mod raw;
 pub(crate) mod source;
+mod url;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
+use self::url::whole_user_info;
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
 pub use names::{MASK, is_secret, is_secret_name};
 use names::{is_strong, scheme};
-use pattern::{Way, whole_user_info};
+use pattern::Way;
 pub(crate) use raw::harmless_keys;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -278,10 +280,7 @@ impl Secrets {
     pub(crate) fn without_values<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = self.replaced(text, &mut |_, _| MASK.to_owned());
         let text = self.without_lines(text, &|_| MASK.to_owned());
-        match text.contains(CUT) {
-            true => Cow::Owned(self.without_beginnings(&text)),
-            false => text,
-        }
+        if text.contains(CUT) { Cow::Owned(self.without_beginnings(&text)) } else { text }
     }
 
     /// A text with something else in the places of single lines of values.

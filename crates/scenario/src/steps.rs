@@ -60,6 +60,7 @@ mod when;
 pub(crate) use auth::AUTH;
 pub(crate) use beside::Spoken;
 pub(crate) use request::{FOLLOW, HEADERS};
+pub use sql::REFUSED as REFUSED_SQL;
 
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};

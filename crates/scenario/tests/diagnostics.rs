@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::support::load;
 use tidemark_scenario::{
-    Checker, Diagnostics, ShippedSystem, WrongSetting, check_text, load_file, load_shipped, load_text,
+    Checker, ShippedSystem, WrongSetting, check_text, load_file, load_shipped, load_text,
 };
 
 const GOOD: &str = "\
@@ -31,14 +32,19 @@ objectives:
   - Login p99 < 50ms
 ";
 
-fn load(text: &str) -> Result<tidemark_scenario::Plan, Diagnostics> {
-    load_text("t.yaml", text, Path::new("."), &[])
-}
-
 /// The first lines of what is told about `GOOD` with `old` replaced by `new`.
 fn told(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
     told_of(&GOOD.replacen(old, new, 1))
+}
+
+/// What is told about `GOOD` with a text replaced by another, for each of these.
+fn assert_told(cases: &[(&str, &str, &str)]) {
+    let told = cases.iter().map(|(old, new, expected)| (told(old, new), *expected));
+    let wrong = told.filter(|(told, expected)| told != expected);
+    let wrong: Vec<String> =
+        wrong.map(|(told, expected)| format!("{told}\ninstead of\n{expected}")).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 fn told_of(text: &str) -> String {
@@ -88,13 +94,7 @@ fn misspelt_words_are_told_with_the_nearest_right_one() {
             "19:3: a load needs the key \"hold\" (how long is measured), or phases\n20:3: unknown key \"hodl\"; did you mean hold?",
         ),
     ];
-    let wrong: Vec<String> = cases
-        .iter()
-        .map(|(old, new, expected)| (told(old, new), *expected))
-        .filter(|(told, expected)| told != expected)
-        .map(|(told, expected)| format!("{told}\ninstead of\n{expected}"))
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_told(&cases);
 }
 
 #[test]
@@ -171,13 +171,7 @@ fn values_of_the_wrong_kind_are_told() {
             "8:15: \"in\" is a word of the expressions; choose another name\n11:26: unknown variable \"user\"; did you mean users?",
         ),
     ];
-    let wrong: Vec<String> = cases
-        .iter()
-        .map(|(old, new, expected)| (told(old, new), *expected))
-        .filter(|(told, expected)| told != expected)
-        .map(|(told, expected)| format!("{told}\ninstead of\n{expected}"))
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_told(&cases);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::support::{load, told_in};
 use tidemark_scenario::plan::{Check, KeyUse, KeysPlan, Op, Preparation};
-use tidemark_scenario::{Diagnostics, Plan, load_text};
+use tidemark_scenario::{Plan, load_text};
 
 const GOOD: &str = "\
 settings: {n: 500, workload: [a, b]}
@@ -35,19 +36,6 @@ sessions:
         steps: [{GET: /never}]
 load: {users: 1, hold: 10s}
 ";
-
-fn load(text: &str) -> Result<Plan, Diagnostics> {
-    load_text("t.yaml", text, Path::new("."), &[])
-}
-
-/// The first line of each mistake in `GOOD` with `old` replaced by `new`.
-fn told(old: &str, new: &str) -> String {
-    assert!(GOOD.contains(old), "{old}");
-    let text = GOOD.replacen(old, new, 1);
-    let diagnostics = load(&text).err().unwrap_or_else(|| panic!("this loads:\n{text}"));
-    let first = |item: &dyn ToString| item.to_string().lines().next().unwrap_or_default().to_owned();
-    diagnostics.items().iter().map(|item| first(item)).collect::<Vec<_>>().join("\n")
-}
 
 #[test]
 fn numbers_are_compiled_and_what_settings_rule_out_is_left_out() {
@@ -104,7 +92,7 @@ fn mistakes_are_told() {
             "nothing sets: put - set: {number: …} before it",
         ),
     ] {
-        let told = told(old, new);
+        let told = told_in(GOOD, old, new);
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::support::{load, told_in};
+use tidemark_scenario::check_text;
 use tidemark_scenario::template::Part;
-use tidemark_scenario::{Diagnostics, Plan, check_text, load_text};
 
 const GOOD: &str = "\
 settings: {kind: ABC}
@@ -31,19 +32,6 @@ sessions:
         expect: {json: {$.heard: \"${words}\"}}
 load: {users: 1, hold: 10s}
 ";
-
-fn load(text: &str) -> Result<Plan, Diagnostics> {
-    load_text("t.yaml", text, Path::new("."), &[])
-}
-
-/// The first line of each mistake in `GOOD` with `old` replaced by `new`.
-fn told(old: &str, new: &str) -> String {
-    assert!(GOOD.contains(old), "{old}");
-    let text = GOOD.replacen(old, new, 1);
-    let diagnostics = load(&text).err().unwrap_or_else(|| panic!("this loads:\n{text}"));
-    let first = |item: &dyn ToString| item.to_string().lines().next().unwrap_or_default().to_owned();
-    diagnostics.items().iter().map(|item| first(item)).collect::<Vec<_>>().join("\n")
-}
 
 #[test]
 fn a_content_is_compiled_around_its_marks() {
@@ -135,7 +123,7 @@ fn mistakes_are_told_with_their_place() {
         ("${entry},", "${entry,", "t.yaml:10:"),
     ];
     for (old, new, expected) in cases {
-        let told = told(old, new);
+        let told = told_in(GOOD, old, new);
         assert!(told.starts_with(expected), "{new}:\n{told}\nexpected:\n{expected}");
     }
     let silent = CHAT.replacen("        expect: {json: {$.heard: \"${words}\"}}\n", "", 1);

@@ -77,10 +77,7 @@ fn first_line() -> Result<String, Failure> {
         }
     }
     let line = String::from_utf8_lossy(&line).trim().to_owned();
-    match line.is_empty() {
-        true => Err(Failure::usage("--nats -: no URL on standard input")),
-        false => Ok(line),
-    }
+    if line.is_empty() { Err(Failure::usage("--nats -: no URL on standard input")) } else { Ok(line) }
 }
 
 #[cfg(not(feature = "fleet"))]

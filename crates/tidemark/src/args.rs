@@ -461,13 +461,13 @@ pub enum CubeFormat {
 }
 
 fn dimension(name: &str) -> Result<Dimension, String> {
-    let names = || Dimension::ALL.map(Dimension::name);
-    Dimension::named(name).ok_or_else(|| format!("unknown dimension; use one of {}", names().join(", ")))
+    Dimension::from_name(name)
+        .ok_or_else(|| format!("unknown dimension; use one of {}", Dimension::NAMES.join(", ")))
 }
 
 fn measure(name: &str) -> Result<Measure, String> {
-    let found = Measure::ALL.into_iter().find(|measure| measure.name() == name);
-    found.ok_or_else(|| format!("unknown measure; use one of {}", Measure::ALL.map(Measure::name).join(", ")))
+    Measure::from_name(name)
+        .ok_or_else(|| format!("unknown measure; use one of {}", Measure::NAMES.join(", ")))
 }
 
 /// `tidemark report`

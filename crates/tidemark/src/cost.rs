@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tidemark_lab::EXIT_PASS;
 use tidemark_limit::{Found, Search, SearchVerdict, Searches, Trial};
-use tidemark_record::bill::Bill;
+use tidemark_record::bill::{Bill, PublishedBill};
 use tidemark_record::{
     ComparisonFile, DRIVER, LAST, Manifest, Part, RUNS_DIR, RecordError, limit as file, resolve, runs_in,
 };
@@ -26,6 +26,7 @@ use crate::carry_out;
 use crate::failure::Failure;
 use crate::output::{self, Place};
 use crate::results::{self, Outcomes, ResultArguments};
+use crate::systems::EXPERIMENTS;
 
 /// `tidemark cost`
 #[derive(Debug, Args)]
@@ -193,7 +194,14 @@ impl Pricing<'_> {
     fn of(&self, runs: &[&Manifest], wrong: Option<String>) -> Option<Bill> {
         let mut bill = bill(runs.iter().copied(), self.prices.as_ref()?, self.asked.customers)?;
         bill.notes.extend(wrong);
+        bill.published = runs.first().and_then(|run| self.published(&run.scenario));
         Some(bill)
+    }
+
+    /// What the published experiment of a scenario had and paid.
+    pub fn published(&self, scenario: &str) -> Option<PublishedBill> {
+        let of = EXPERIMENTS.iter().find(|of| of.has(scenario))?;
+        Some(of.bill(self.prices.as_ref()?))
     }
 }
 

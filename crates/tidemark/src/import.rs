@@ -144,14 +144,7 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         Some(file) => init::save(file, &text)?,
         None => output::print(&text)?,
     }
-    let secrets = made.secrets();
-    if !secrets.is_empty() {
-        let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
-        output::remark(&format!(
-            "Give a run these settings, with --set or by the environment variables in the scenario: {}",
-            names.join(", ")
-        ));
-    }
+    init::tell_secrets(&made);
     Ok(tidemark_lab::EXIT_PASS)
 }
 

@@ -54,6 +54,12 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
         None => output::print(&text)?,
     }
     output::remark(&made.remark);
+    tell_secrets(&made);
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// Says which settings of a scenario are secrets, which a run is to be given.
+pub fn tell_secrets(made: &tidemark_import::Imported) {
     let secrets = made.secrets();
     if !secrets.is_empty() {
         let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
@@ -62,7 +68,6 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
             names.join(", ")
         ));
     }
-    Ok(tidemark_lab::EXIT_PASS)
 }
 
 /// A file that was there stays as it is.

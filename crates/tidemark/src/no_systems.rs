@@ -1,10 +1,14 @@
 //! A program without the shipped systems: there is nothing to serve.
 
 use tidemark_lab::shipped::{NoSystems, ShippedStores};
+use tidemark_report::published::Experiment;
 use tidemark_scenario::{ShippedSystem, WrongSetting};
 
 /// What a scenario must know of shipped systems: there are none.
 pub const KNOWN: &[ShippedSystem] = &[];
+
+/// The experiments that they repeat.
+pub const EXPERIMENTS: &[Experiment] = &[];
 
 /// How their stores are read.
 pub static STORES: &dyn ShippedStores = &NoSystems;

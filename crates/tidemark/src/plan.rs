@@ -137,10 +137,13 @@ pub fn plan(arguments: &PlanArguments) -> Result<u8, Failure> {
         // without it the plan has the CPU of its own run
         beside.busiest_cpu_s = cpu_of_requests(&carry_out::open(busiest)?).unwrap_or_default();
     }
-    let plan = planned(&run, &beside, &wish).map_err(|none| match none {
+    let mut plan = planned(&run, &beside, &wish).map_err(|none| match none {
         NoPlan::Usage(why) => Failure::usage(why),
         NoPlan::Unknown(why) => Failure::broken(why),
     })?;
+    if let Some(bill) = &mut plan.bill {
+        bill.published = pricing.published(&plan.scenario);
+    }
     let shown = blocks::plan(&plan);
     let places = arguments.results.places(false);
     places.put(&shown, || plan.json(), || markdown::render(&shown), || still::plan(&plan)).map(|()| EXIT_PASS)

@@ -6,7 +6,7 @@ use clap::{Args, Parser};
 use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Pins, available_cores, cores_text};
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, ComparisonFile, Manifest, Run, new_run_dir};
-use tidemark_report::published::{EXPERIMENTS, Experiment};
+use tidemark_report::published::Experiment;
 use tidemark_report::reproduction::{Repeated, Reproduction};
 use tidemark_report::{blocks, markdown, still};
 
@@ -15,6 +15,7 @@ use crate::carry_out::PAGE;
 use crate::cost::PriceArguments;
 use crate::failure::Failure;
 use crate::results::SeveralResultArguments;
+use crate::systems::EXPERIMENTS;
 use crate::{output, results, run};
 
 /// `tidemark reproduce`

@@ -1,5 +1,6 @@
 //! The systems that this program can serve: one line for each.
 
+mod experiments;
 mod reading;
 
 use tidemark_airline::data::AirlineData;
@@ -12,6 +13,7 @@ use tidemark_scenario::{ShippedSystem, WrongSetting};
 use tidemark_service::{Limits, ReferenceSystem, Setting, SettingError, SystemEntry};
 use tidemark_trade::TradeSystem;
 
+pub use experiments::EXPERIMENTS;
 use reading::Stores;
 
 /// Every shipped system.

@@ -61,10 +61,7 @@ pub fn ui(arguments: &UiArguments) -> Result<u8, Failure> {
 
 /// An address as a browser takes it.
 fn at(address: SocketAddr) -> String {
-    match address.ip().is_unspecified() {
-        true => format!("localhost:{}", address.port()),
-        false => address.to_string(),
-    }
+    if address.ip().is_unspecified() { format!("localhost:{}", address.port()) } else { address.to_string() }
 }
 
 /// Everything that is served.

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::program::server::Server;
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, json, run, stdout};
 use serde_json::Value;
 
 /// Longer than anything else here takes.
@@ -31,8 +31,7 @@ fn a_failed_run_is_cut_short_and_says_why() {
         let begin = Instant::now();
         let output = run(folder.path(), &arguments);
         assert!(begin.elapsed() < PLANNED, "{arguments:?}");
-        let summary: Value =
-            serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        let summary = json(&output);
         let reasons = summary["verdict"]["reasons"].to_string();
         assert!(
             reasons.contains("cut short: errors ") && reasons.contains("can no longer be met"),
@@ -63,8 +62,7 @@ fn nothing_is_cut_short_unasked() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.yaml"), scenario("errors = 0")).unwrap();
     let output = run(folder.path(), &["run", "x.yaml", "--for", "2s", "--json"]);
-    let summary: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert!((summary["measured_s"].as_f64().unwrap() - 2.0).abs() < 0.001, "{summary}");
     assert!(!summary["verdict"]["reasons"].to_string().contains("cut short"), "{summary}");
 }
@@ -80,8 +78,7 @@ fn the_measured_time_ends_where_sending_did() {
     );
     fs::write(folder.path().join("x.yaml"), scenario).unwrap();
     let output = run(folder.path(), &["run", "x.yaml", "--abort-early", "--json"]);
-    let summary: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert!(summary["verdict"]["reasons"].to_string().contains("cut short"), "{summary}");
     let dir = folder.path().join(summary["run_dir"].as_str().unwrap());
     let events = fs::read_to_string(dir.join("events.jsonl")).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{bills, code, run, stderr, stdout, write_prices};
+use crate::program::{bills, code, json, run, stderr, stdout, write_prices};
 use serde_json::Value;
 
 /// A session of one request, so that there is an equal rate; and two of it that are compared.
@@ -26,7 +26,7 @@ fn all_run_and_the_last_word_is_how_they_compare() {
     for announced in ["1 of 4: One", "2 of 4: Two", "3 of 4: One, at ", "4 of 4: Two, at "] {
         assert!(stderr(&output).contains(announced), "{announced}: {}", stderr(&output));
     }
-    let compared: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object");
+    let compared = json(&output);
     let [own, equal] = [0, 1].map(|part| &compared["parts"][part]["variants"]);
     let answered = |of: &Value, index: usize| of[index]["answered_per_s"].as_f64().unwrap();
     let slowest = answered(own, 0).min(answered(own, 1));

@@ -2,19 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::program::{
-    assert_refused, bills, code, run, send, stderr, stdout, tidemark, wait_until, write_prices,
+    assert_refused, bills, code, json, read_json, run, send, stderr, stdout, tidemark, wait_until,
+    write_prices,
 };
 use rustix::process::Signal;
 use serde_json::Value;
 use tidemark_truth::{Behaviour, Delay, Server};
-
-fn json(output: &Output) -> Value {
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
-}
 
 /// A server that answers after so many milliseconds.
 fn slow(milliseconds: u64) -> Server {
@@ -48,7 +45,7 @@ fn a_server_that_takes_several_times_as_long_is_found_to_be_slower() {
     assert_eq!(claims["fail_if"][0]["failed"], true);
 
     let dir = folder.path().join(claims["run_dir"].as_str().unwrap());
-    let record: Value = serde_json::from_slice(&fs::read(dir.join("comparison.json")).unwrap()).unwrap();
+    let record = read_json(dir.join("comparison.json"));
     let order: Vec<u64> =
         record["runs"].as_array().unwrap().iter().map(|of| of["variant"].as_u64().unwrap()).collect();
     assert_eq!(order.len(), 16);

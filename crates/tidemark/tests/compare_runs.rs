@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use crate::program::runs::StoredRun;
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, json, run, stderr, stdout};
 use serde_json::Value;
 
 /// One run of each side, of which B's checkout takes a fifth longer, and another like A; three of each, all alike; and three
@@ -25,10 +24,6 @@ fn write(folder: &Path) {
             run.write(&folder.join(format!("{side}/{number}")));
         }
     }
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }
 
 fn claim<'v>(claims: &'v Value, label: Option<&str>, figure: &str) -> &'v Value {

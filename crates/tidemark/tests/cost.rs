@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::program::runs::{StoredRun, search};
-use crate::program::{assert_refused, bills, code, run, stderr, stdout, write_prices};
+use crate::program::{assert_refused, bills, code, json, read_json, run, stderr, stdout, write_prices};
 use serde_json::Value;
 use tidemark_limit::{Ending, NotCounted};
 
@@ -48,7 +48,7 @@ fn a_run_has_its_bill_and_shows_it_again() {
     let made = ["run", "a.yaml", "--prices", "prices.yaml", "--customers", "1k", "--out", "out"];
     let output = run(folder.path(), &made);
     assert!(stdout(&output).contains("whole machines"), "{}{}", stdout(&output), stderr(&output));
-    let manifest: Value = serde_json::from_slice(&fs::read(at("out/run.json")).unwrap()).unwrap();
+    let manifest = read_json(at("out/run.json"));
     let bill = &manifest["bill"];
     // one m.large for the system: exactly its hour, and 730 of them
     assert_eq!((&bill["whole"]["per_hour"], &bill["whole"]["per_month"]), (&"0.1".into(), &"73".into()));
@@ -63,7 +63,7 @@ fn a_run_has_its_bill_and_shows_it_again() {
     let other =
         run(folder.path(), &["cost", "out", "--prices", "prices.yaml", "--machine", "web=m.small", "--json"]);
     assert_eq!(code(&other), 0, "{}", stderr(&other));
-    let other: Value = serde_json::from_str(&stdout(&other)).unwrap();
+    let other = json(&other);
     assert_eq!(other["bills"][0]["bill"]["whole"]["per_hour"], "0.025");
     assert_eq!(other["bills"][0]["bill"]["good"], bill["good"]);
     let of = &other["bills"][0]["runs"][0];

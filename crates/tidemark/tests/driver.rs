@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::store::{Store, VERIFY};
 use crate::program::{
-    assert_refused, children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until,
+    assert_refused, begin, children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -188,8 +188,7 @@ fn the_death_of_a_driver_makes_a_run_that_is_invalid_and_says_why() {
     let (folder, store) = (tempfile::tempdir().unwrap(), Store::start(0));
     scenario(folder.path(), &store, 1_000_000);
     let words = ["run", "s.yaml", "--out", "out", "--driver", "process", "--json", "-q", "-t", "1"];
-    let program =
-        tidemark(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let program = begin(folder.path(), &words);
     // seconds that were handed over
     wait_until("writes", || store.count() > 500);
     let driver = driver_of(program.id()).expect("it drives by a process");
@@ -198,7 +197,7 @@ fn the_death_of_a_driver_makes_a_run_that_is_invalid_and_says_why() {
     let output = program.wait_with_output().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(code(&output), 3, "{}", stderr(&output));
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     let verdict = &summary["verdict"];
     assert_eq!(verdict["status"], "invalid");
     let reason = verdict["reasons"][0].as_str().unwrap();

@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::program::{children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    begin, children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -37,11 +39,7 @@ fn events(folder: &Path, kind: &str) -> Vec<String> {
 
 /// Runs `a.yaml` until so much was put right, however long that takes here, and stops it then.
 fn run_until_healed(folder: &Path, times: usize) -> Value {
-    let mut child = tidemark(folder, &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder, &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     wait_until("it is put right", || {
         let events = fs::read_to_string(folder.join("out/events.jsonl")).unwrap_or_default();
         child.try_wait().unwrap().is_some() || events.matches("\"healed\"").count() >= times
@@ -49,7 +47,7 @@ fn run_until_healed(folder: &Path, times: usize) -> Value {
     // one that has ended by itself says below why
     let _ = child.try_wait().unwrap().is_none().then(|| send(child.id(), Signal::INT));
     let output = child.wait_with_output().unwrap();
-    serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    json(&output)
 }
 
 #[test]
@@ -154,8 +152,7 @@ fn a_link_is_slowed_and_cut() {
         "  - {at: 1s, slow: system, latency: 100ms, for: 1s}\n  - {at: 3s, cut: system, for: 500ms}\n",
     );
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json"]);
-    let summary: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     // there and back
     let longest_us = summary["good"]["response_time_us"]["max"].as_u64().unwrap();
     assert!(longest_us >= 200_000, "{summary}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::program::server::Server;
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, json, run, stderr, stdout};
 use serde_json::Value;
 
 const CLOSED: &str = "{users: 3, hold: 30s}";
@@ -22,7 +22,7 @@ fn scenario(folder: &std::path::Path, server: &Server, load: &str) {
 /// The JSON of a run with these flags, and its exit status.
 fn summary(folder: &std::path::Path, flags: &[&str]) -> (i32, Value) {
     let output = run(folder, &[&["run", "s.yaml", "-q", "--json"], flags].concat());
-    let summary = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     (code(&output), summary)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::program::runs::StoredRun;
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, json, run, stderr, stdout};
 use serde_json::Value;
 
 /// Six runs, six that take a fifth longer from another revision on, and one of another machine.
@@ -30,7 +30,7 @@ fn a_change_is_marked_with_its_revisions_and_machines_are_apart() {
     write(&folder.path().join("runs"));
     let output = run(folder.path(), &["history", "--json"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let history: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let history = json(&output);
     let lines = history["lines"].as_array().unwrap();
     assert_eq!(lines.len(), 2, "{history}");
     let line = lines.iter().find(|line| line["machine"] == "4 cores").unwrap();

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use crate::program::server::Server;
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, json, run, stderr, stdout};
 use serde_json::Value;
 
 fn folder() -> tempfile::TempDir {
@@ -286,11 +286,11 @@ fn a_saved_run_can_be_reported_and_its_scenario_run_again() {
     let output = run(folder.path(), &["hit", &server.url("/"), "-q", "-n", "20", "--save=kept"]);
     assert!(stdout(&output).contains("kept"), "{}", stdout(&output));
     let report = run(folder.path(), &["report", "kept", "--json"]);
-    let summary: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let summary = json(&report);
     assert_eq!(summary["requests"].as_u64(), Some(20));
     assert!(folder.path().join("kept/report.html").is_file());
     let again = run(folder.path(), &["run", "kept/scenario.yaml", "-q", "--json"]);
-    let summary: Value = serde_json::from_slice(&again.stdout).unwrap();
+    let summary = json(&again);
     assert_eq!((summary["requests"].as_u64(), server.requests().len()), (Some(20), 40));
 
     let printed = run(folder.path(), &["hit", &server.url("/"), "-n", "20", "--print-scenario"]);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use crate::program::server::Server;
-use crate::program::{code, run, stderr, stdout, tidemark};
+use crate::program::{code, json, run, stderr, stdout, tidemark};
 use serde_json::Value;
 
 /// Bytes that are no text.
@@ -18,7 +18,7 @@ const BYTES: [u8; 7] = [0, 0xff, b'\r', b'\n', b'$', b'{', 0xfe];
 fn hit(folder: &Path, arguments: &[&str]) -> Value {
     let output = run(folder, &[&["hit", "-q", "--json"], arguments].concat());
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
-    serde_json::from_str(&stdout(&output)).unwrap()
+    json(&output)
 }
 
 fn body(request: &[u8]) -> &[u8] {

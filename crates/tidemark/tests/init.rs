@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 
 use rustix::process::Signal;
 
-use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark};
+use crate::program::{assert_refused, code, json, run, send, stderr, stdout, tidemark};
 
 const RECORDING: &str = r#"{"log": {"version": "1.2", "entries": [
   {"startedDateTime": "2026-01-01T00:00:00.000Z", "time": 20, "request": {"method": "GET", "url": "http://127.0.0.1:1/",
@@ -63,7 +63,7 @@ fn a_url_becomes_a_scenario_that_runs() {
     let output = run(folder.path(), &["run", "first.yaml", "-q", "--json", "--for", "1s"]);
     // a busy machine may miss an objective; nothing is wrong with the requests
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
-    let summary: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     assert!(summary["requests"].as_u64() > Some(0) && summary["errors"].get("status").is_none(), "{summary}");
 }
 

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
-use crate::program::{children, is_alive, send, tidemark, wait_until};
+use crate::program::{begin, children, is_alive, send, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -36,8 +36,7 @@ impl Running {
             "out",
             "--json",
         ];
-        let mut child =
-            tidemark(folder, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = begin(folder, &arguments);
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         heard(&mut stderr, "hold");
         let system = children(child.id());
@@ -171,8 +170,7 @@ fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let arguments = ["run", "airline", "--url", &url, "--out", "out"];
-    let mut child =
-        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = begin(folder.path(), &arguments);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     heard(&mut stderr, "loading data");
     send(child.id(), Signal::TERM);
@@ -187,7 +185,7 @@ fn ctrl_c_before_the_load_leaves_a_run_that_says_so() {
 fn reported(folder: &Path, saying: &str) -> Value {
     let json = crate::program::run(folder, &["report", "out", "--json"]);
     assert_eq!(crate::program::code(&json), 0, "{}", crate::program::stderr(&json));
-    let summary: Value = serde_json::from_slice(&json.stdout).expect("one object");
+    let summary = crate::program::json(&json);
     let reasons = summary["verdict"]["reasons"].as_array().expect("reasons");
     assert!(
         saying.is_empty()

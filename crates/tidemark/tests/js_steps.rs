@@ -7,9 +7,7 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
-
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, json, run, stderr, stdout};
 
 /// A shop whose answers are known.
 struct Shop {
@@ -145,8 +143,7 @@ fn a_failed_step_is_counted_and_the_run_goes_on() {
     let steps = "- GET: /cart\n- js: for (;;);\n- js: vars.n = res.status;\n- GET: /after/${n}";
     let top = "script: {step: 5ms}\nseed: 1\n";
     let (output, _folder) = with_steps(&shop, top, steps, &["--json", "-q", "-t", "1"]);
-    let json: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let json = json(&output);
     let text = json.to_string();
     assert!(text.contains("js: it ran for more than 5ms; have it do less"), "{text}");
     assert!(shop.asked().iter().any(|asked| asked == "GET /after/200"));

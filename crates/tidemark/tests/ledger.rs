@@ -6,10 +6,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use crate::program::{code, run, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin_silent, code, read_json, run, stderr, stdout, wait_until};
 use serde_json::Value;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, Reading, Search};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
@@ -136,7 +135,7 @@ fn what_a_store_loses_is_what_the_ledger_misses() {
     // what the figures of the load say, and the three of the preparation, which are none of them
     let prepared = ledger.acknowledged_entries().filter(|entry| entry.thread == 999).count();
     assert_eq!(prepared, 3);
-    let summary: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
+    let summary = read_json(out.join("run.json"));
     assert_eq!(summary["summary"]["requests"].as_u64().unwrap() + 3, findings.sent, "{summary}");
     // what the scenario says of a system that it would start is not said of the one at the URL
     let system = &summary["system"];
@@ -148,11 +147,7 @@ fn what_a_store_loses_is_what_the_ledger_misses() {
 fn a_driver_that_is_killed_leaves_its_ledger() {
     let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(Store::default()));
     let arguments = arguments(folder.path(), store.serve(None), "10m");
-    let mut child = tidemark(folder.path(), &arguments.each_ref().map(String::as_str))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = begin_silent(folder.path(), &arguments.each_ref().map(String::as_str));
     let out = folder.path().join("out");
     let acknowledged = || Ledger::read(&out).map_or(0, |ledger| ledger.acknowledged());
     wait_until("the ledger is written while the run goes on", || acknowledged() > 100);

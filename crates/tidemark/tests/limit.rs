@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use crate::program::{
-    assert_refused, bills, code, run, send, stderr, stdout, tidemark, wait_until, write_prices,
+    assert_refused, begin, bills, code, json, read_json, run, send, stderr, stdout, wait_until, write_prices,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -15,10 +14,6 @@ use tidemark_truth::{Behaviour, Delay, Server};
 const SCENARIO: &str = "sessions: {s: {steps: [{GET: /}]}}\n\
                         load: {rate: 50/s, spacing: poisson, hold: 30s}\n\
                         objectives: [p90 < 40ms]\n";
-
-fn json(output: &Output) -> Value {
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
-}
 
 /// One worker who takes 5 ms for each request: 200/s, and beyond it each waits longer than the last.
 fn one_worker() -> Server {
@@ -33,7 +28,7 @@ fn folder(server: &Server) -> (tempfile::TempDir, String) {
 }
 
 fn kept(dir: &Path) -> Value {
-    serde_json::from_slice(&fs::read(dir.join("limit.json")).unwrap()).unwrap()
+    read_json(dir.join("limit.json"))
 }
 
 fn trials(kept: &Value) -> &Vec<Value> {
@@ -100,7 +95,7 @@ fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
     assert!(stdout(&again).starts_with("holds "), "{}", stdout(&again));
     let files = ["report", "out", "--json=l.json", "--markdown", "l.md", "--html", "l.html"];
     assert_eq!(code(&run(folder.path(), &files)), 0);
-    let same: Value = serde_json::from_slice(&fs::read(folder.path().join("l.json")).unwrap()).unwrap();
+    let same = read_json(folder.path().join("l.json"));
     assert_eq!(same["limit"]["says"], limit["says"]);
     assert_eq!(same["limit"]["trials"].as_array().unwrap().len(), all.len());
     assert!(fs::read_to_string(folder.path().join("l.md")).unwrap().contains("**holds "));
@@ -152,8 +147,7 @@ fn a_search_that_is_stopped_is_kept() {
     let server = one_worker();
     let (folder, url) = folder(&server);
     let arguments = ["limit", "s.yaml", "--url", &url, "--out", "out", "--budget", "10m"];
-    let child =
-        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = begin(folder.path(), &arguments);
     let dir = folder.path().join("out");
     wait_until("a trial is over and the next one under way", || {
         dir.join("limit.json").is_file() && trials(&kept(&dir)).len() == 1 && dir.join("2-100").is_dir()

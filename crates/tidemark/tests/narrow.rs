@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::program::runs::StoredRun;
 use crate::program::server::Server;
-use crate::program::{code, stderr, stdout, tidemark};
+use crate::program::{code, json, stderr, stdout, tidemark};
 
 const COLUMNS: usize = 45;
 
@@ -158,7 +158,7 @@ fn a_clean_run_has_no_note() {
     .enumerate()
     {
         let output = tidemark(folder.path(), &[arguments, &["--json"]].concat()).output().unwrap();
-        let all: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("one object");
+        let all = json(&output);
         assert!(all["requests"].as_u64() > Some(0) && all["failed"] == 0, "{number}: {all}");
         let notes = all["notes"].as_array().cloned().unwrap_or_default();
         let is_of_machine = |note: &str| OF_A_BUSY_MACHINE.iter().any(|begins| note.starts_with(begins));

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::program::server::Server;
-use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{assert_refused, begin, code, run, send, stderr, stdout, wait_until};
 
 const SERVER: &str = r#"
 import gzip, http.server, json, sys
@@ -288,8 +288,7 @@ fn ctrl_c_tells_the_step_under_way_and_leaves_a_whole_trace() {
     );
     fs::write(folder.path().join("x.yaml"), text).unwrap();
     let arguments = ["run", "x.yaml", "--once", "--trace", "x.har"];
-    let child =
-        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = begin(folder.path(), &arguments);
     wait_until("the second step hangs", || server.targets().iter().any(|target| target == "/stall"));
     send(child.id(), Signal::INT);
     let output = child.wait_with_output().unwrap();

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
-use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, begin, begin_silent, code, json, run, send, stderr, stdout, wait_until,
+};
 use rustix::process::Signal;
-use serde_json::Value;
 use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 
 const USERS: u64 = 2;
@@ -65,7 +65,7 @@ fn the_systems_own_operations_are_as_many_as_the_drivers() {
     let folder = tempfile::tempdir().unwrap();
     scenario(folder.path(), "", "1s", "");
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
-    serde_json::from_str::<Value>(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    json(&output);
     let run_dir = folder.path().join("out");
     let all = operations(&run_dir);
     let count = |name: &str| all.get(name).map_or(0, |at| at.len() as u64);
@@ -88,11 +88,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let faults = "faults:\n  - {at: 2s, kill: system, restart after: 100ms}\n";
     scenario(folder.path(), "", "600s", faults);
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     let run_dir = folder.path().join("out");
     let told = run_dir.join(tidemark_record::OPERATIONS_TOLD);
     let events = || fs::read_to_string(run_dir.join("events.jsonl")).unwrap_or_default();
@@ -103,8 +99,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
     // a run that was interrupted has them, too
     let _ = child.try_wait().unwrap().is_none().then(|| send(child.id(), Signal::INT));
     let output = child.wait_with_output().unwrap();
-    let summary: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     let fault = &summary["faults"][0];
     let [down_us, ready_us] = ["begin_us", "ready_us"].map(|name| fault[name].as_u64().unwrap());
     let all = operations(&run_dir);
@@ -129,11 +124,7 @@ fn a_system_that_was_killed_goes_on_telling_when_it_is_back() {
 fn a_run_whose_driver_was_killed_has_them_when_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     scenario(folder.path(), "", "600s", "");
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--quiet"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = begin_silent(folder.path(), &["run", "a.yaml", "--out", "out", "--quiet"]);
     let told = folder.path().join("out").join(tidemark_record::OPERATIONS_TOLD);
     wait_until("it tells", || fs::metadata(&told).is_ok_and(|told| told.len() > 10_000));
     child.kill().unwrap();

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use crate::program::{code, run, stderr, stdout};
-use serde_json::Value;
+use crate::program::{code, json, run, stderr};
 
 const SCENARIO: &str = "
 system: {serve: airline, durability: memory, settings: {customers: 10}}
@@ -29,7 +28,7 @@ fn they_are_in_every_report_and_objectives_are_held_against_them() {
     fs::write(folder.path().join("a.yaml"), SCENARIO).unwrap();
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     let [codes, logins, words] = &summary["metrics"].as_array().unwrap()[..] else { panic!("{summary}") };
     let count = codes["count"].as_u64().unwrap();
     assert!(count > 0, "{summary}");
@@ -71,7 +70,7 @@ fn they_are_in_every_report_and_objectives_are_held_against_them() {
     let report = ["report", "out", "--json", "--markdown", "a.md", "--csv", "a.csv", "--html", "a.html"];
     let output = run(folder.path(), &report);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let again = json(&output);
     assert_eq!((&again["metrics"], &again["ratios"]), (&summary["metrics"], &ratios));
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("a.md").contains("| logins (points) |"), "{}", read("a.md"));
@@ -87,7 +86,7 @@ fn a_scenario_that_measures_nothing_has_nothing_of_it() {
     let text = "system: {serve: airline, durability: memory}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     fs::write(folder.path().join("a.yaml"), text).unwrap();
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     assert!(summary.get("metrics").is_none() && summary.get("ratios").is_none(), "{summary}");
     assert!(!folder.path().join("out/metrics.parquet").exists());
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{children, code, is_alive, read_json, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 
 const LOAD: &str = "sessions: {a: {steps: [{GET: /index.html}]}}\nload: {users: 2, hold: 1s}\n";
@@ -153,8 +153,7 @@ http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_
     let quoted = told.find("| the end is near; password=***\n");
     assert!(ended.zip(quoted).is_some_and(|(ended, quoted)| ended < quoted), "{told}{}", stderr(&output));
     assert!(!told.contains("hunter22"), "{told}");
-    let manifest: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("out/run.json")).unwrap()).unwrap();
+    let manifest = read_json(folder.path().join("out/run.json"));
     let reasons = manifest["summary"]["verdict"]["reasons"].to_string();
     assert!(reasons.contains("  | the end is near; password=***\""), "{reasons}");
 }

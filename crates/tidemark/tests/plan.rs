@@ -10,7 +10,7 @@ use crate::program::{assert_refused, code, run, stderr, stdout, write_prices};
 
 fn json(folder: &Path, arguments: &[&str]) -> Value {
     let output = run(folder, &[&["plan"], arguments, &["--objective", "p99 < 5s", "--json"]].concat());
-    serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    crate::program::json(&output)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::program::store::Store;
-use crate::program::{code, run, stderr, stdout, tidemark};
+use crate::program::{code, json, run, stderr, stdout, tidemark};
 use serde_json::Value;
 
 const SHORT: [&str; 9] =
@@ -33,7 +33,7 @@ fn a_run_leaves_its_results_where_they_are_wanted() {
         .unwrap();
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
     // annotations must not stand between a machine and its JSON
-    let summary: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object");
+    let summary = json(&output);
     assert!(stderr(&output).lines().all(|line| line.starts_with("::")), "{}", stderr(&output));
 
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
@@ -60,7 +60,7 @@ fn whatever_is_asked_for_as_a_dash_is_all_that_standard_output_has() {
     let folder = tempfile::tempdir().unwrap();
     let loud = SHORT.into_iter().filter(|word| *word != "-q").chain(["--json"]).collect::<Vec<_>>();
     let output = run(folder.path(), &loud);
-    let first: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object and nothing else");
+    let first = json(&output);
     let text = stderr(&output);
     assert!(text.contains("Throughput") && text.contains("report.html"), "the text is there: {text}");
     for (flags, begins) in [

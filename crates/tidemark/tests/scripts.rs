@@ -4,10 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::program::server::Server;
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, json, run, stderr, stdout};
 
 /// Requests of one connection that are compared.
 const COMPARED: usize = 60;
@@ -163,8 +161,7 @@ fn a_thread_that_stops_begins_nothing_more() {
     ];
     let begun = std::time::Instant::now();
     let output = run(folder.path(), &flags);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert!((100..=103).contains(&summary["requests"].as_u64().unwrap()), "{summary:#}");
     assert!(begun.elapsed().as_secs() < 25, "it ends once nothing more is to come");
 }
@@ -179,8 +176,7 @@ fn a_pause_is_in_no_response_time() {
     let flags =
         ["hit", &url, "-s", &script, "-t", "1", "-c", "1", "-n", "3", "--warm-up", "0s", "-q", "--json"];
     let output = run(folder.path(), &flags);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert!(begun.elapsed().as_secs() >= 3 && summary["requests"] == 3, "{summary:#}");
     let median_us = summary["good"]["response_time_us"]["p50"].as_u64().unwrap();
     assert!(median_us < 1_000_000, "{median_us}");
@@ -196,7 +192,7 @@ fn what_a_script_prints_is_not_among_what_machines_read() {
     let script = written(folder.path(), "print('at first', 1) function done() io.write('at last\\n') end");
     let flags = ["hit", &server.url("/"), "-s", &script, "-t", "1", "-n", "5", "-q", "--json"];
     let output = run(folder.path(), &flags);
-    let summary: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let summary = json(&output);
     assert_eq!(summary["requests"], 5);
     assert_eq!(stderr(&output), "at first\t1\nat first\t1\nat last\n");
 }
@@ -242,8 +238,7 @@ fn an_error_under_load_ends_the_run_as_failed() {
     let script = written(folder.path(), text);
     let flags = ["hit", &server.url("/"), "-s", &script, "-t", "1", "-c", "1", "-d", "20s", "-q", "--json"];
     let output = run(folder.path(), &flags);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert_eq!(code(&output), 1, "{summary:#}");
     let reasons = summary["verdict"]["reasons"].to_string();
     assert!(reasons.contains("it.lua:4: enough"), "{reasons}");
@@ -267,8 +262,7 @@ fn a_scenario_has_a_script_in_place_of_steps() {
     let output = run(folder.path(), &["check", "it.yaml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let output = run(folder.path(), &["run", "it.yaml", "-q", "--seed", "5", "--json", "-t", "1"]);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     let labels: Vec<&str> =
         summary["steps"].as_array().unwrap().iter().filter_map(|s| s["label"].as_str()).collect();
     assert_eq!(labels, ["it", "GET /other"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::program::store::{Store, scenario};
-use crate::program::{code, run, send, stderr, tidemark, wait_until};
+use crate::program::{code, json, run, send, stderr, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn where_nobody_answers_every_result_says_so() {
         let files = ["--json", "--junit", "junit.xml", "--markdown", "run.md", "--csv", "run.csv"];
         let output = run(folder.path(), &[verb, &files].concat());
         assert_eq!(code(&output), 1, "{}", stderr(&output));
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = json(&output);
         assert_eq!(said["verdict"]["status"], "fail");
         assert!(said["verdict"]["reasons"][0].as_str().unwrap().contains("unreachable"), "{said}");
         let junit = fs::read_to_string(folder.path().join("junit.xml")).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use crate::program::{
-    assert_refused, children, code, is_alive, run, send, stderr, stdout, tidemark, wait_until,
+    assert_refused, children, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -349,8 +349,7 @@ fn a_system_is_kept_up_replaced_scaled_and_taken_down() {
         let words = ["hit", &format!("{url}/rest/api/login"), "-n", "1", "-b", body, "--json", "-q"];
         let words = [&words[..], &["-H", "Content-Type: application/x-www-form-urlencoded"]].concat();
         let output = run(folder.path(), &words);
-        let summary: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        let summary = json(&output);
         summary["statuses"]["200"] == 1
     };
     assert!(login());

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::program::runs::{StoredRun, search};
-use crate::program::{PATIENCE, assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    PATIENCE, assert_refused, begin_silent, code, read_json, run, send, stderr, stdout, tidemark, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use tidemark_truth::{Behaviour, Server};
@@ -74,8 +76,7 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     // what a run says is text, whatever it says
     let nasty = folder.path().join("runs/nasty");
     fs::create_dir(&nasty).unwrap();
-    let mut manifest: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("runs/b/run.json")).unwrap()).unwrap();
+    let mut manifest = read_json(folder.path().join("runs/b/run.json"));
     manifest["scenario"] = "<img src=x onerror='throw 1'></script>".into();
     fs::write(nasty.join("run.json"), manifest.to_string()).unwrap();
     // one that is in a history for sure, and a search, whose one trial is a run
@@ -161,8 +162,7 @@ fn a_search_that_goes_on_is_listed_with_its_sentence_and_its_trials_have_pages()
     fs::create_dir(folder.path().join("runs")).unwrap();
     let url = format!("http://{}", server.address());
     let arguments = ["limit", "s.yaml", "--url", &url, "--out", "runs/search", "--budget", "10m", "--quiet"];
-    let mut searching =
-        tidemark(folder.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut searching = begin_silent(folder.path(), &arguments);
     let ui = Listening::start(folder.path(), &["ui", "--listen", "127.0.0.1:0"]);
     let listed = || ui.json("/api/runs")["runs"].as_array().unwrap().first().cloned().unwrap_or_default();
     let dir = folder.path().join("runs/search");

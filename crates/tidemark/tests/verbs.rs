@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 
-use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin, code, json, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -208,7 +208,7 @@ fn a_run_too_short_for_its_fault_says_how_long_it_must_be() {
 fn a_run_is_one_object_a_report_and_an_exit_status() {
     let folder = folder();
     let output = run(folder.path(), &short(&["--json", "--seed", "7", "--keep-data"]));
-    let summary: Value = serde_json::from_slice(&output.stdout).expect("one object and nothing else");
+    let summary = json(&output);
     assert_eq!(code(&output), status_of(&summary), "{summary}");
     assert!(stderr(&output).contains("hold: 2 users"), "progress is on standard error: {}", stderr(&output));
     assert!(!stderr(&output).contains('\u{1b}'), "no cursor codes in a pipe: {}", stderr(&output));
@@ -259,8 +259,7 @@ fn an_objective_out_of_reach_is_never_status_0() {
         scenario("{serve: airline, durability: memory}", "objectives: [rate > 100000000/s]\n", "users: 1");
     fs::write(folder.path().join("x.yaml"), scenario).unwrap();
     let output = run(folder.path(), &["run", "x.yaml", "--json"]);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     assert_ne!(code(&output), 0);
     assert_eq!(code(&output), status_of(&summary));
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
@@ -280,8 +279,7 @@ fn a_run_that_measured_nothing_is_invalid() {
     fs::write(folder.path().join("x.yaml"), scenario).unwrap();
     // the first arrival would come after 1000 s
     let output = run(folder.path(), &["run", "x.yaml", "--rate", "0.001/s", "--json"]);
-    let summary: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     // an arrival at once is allowed for; whatever came, the status says it
     assert_eq!(code(&output), status_of(&summary), "{summary}");
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
@@ -366,11 +364,7 @@ fn help_has_no_line_that_is_broken_twice_or_loses_its_indentation() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = folder();
     for arguments in [vec!["--help"], vec!["schema"], vec![], short(&["-q"])] {
-        let mut child = tidemark(folder.path(), &arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = begin(folder.path(), &arguments);
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!([0, 1, 3].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
@@ -440,7 +434,7 @@ fn a_run_that_lost_files_is_shown_with_what_is_there() {
     std::fs::remove_file(folder.path().join("out/scenario.yaml")).unwrap();
     let rest = run(folder.path(), &["report", "out", "--json"]);
     let read = |output: &Output| {
-        let mut shown: serde_json::Value = serde_json::from_str(&stdout(output)).expect("JSON");
+        let mut shown = json(output);
         let scenario = shown["page"]["scenario"].take();
         (code(output), shown, scenario)
     };
@@ -457,11 +451,7 @@ fn a_system_is_served_until_it_is_asked_to_stop() {
     let folder = folder();
     for system in ["airline", "trade"] {
         let arguments = ["serve", system, "--listen", "127.0.0.1:0", "--durability", "memory", "--log-json"];
-        let mut child = tidemark(folder.path(), &arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = begin(folder.path(), &arguments);
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

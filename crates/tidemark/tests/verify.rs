@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use crate::program::store::{Store, VERIFY, scenario};
-use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin_silent, code, json, run, send, stderr, stdout, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
 /// Nothing failed. On a machine that others keep busy the driver may have been the limit: that is not what is tested.
 fn assert_no_failure(output: &Output) -> Value {
-    let summary: Value =
-        serde_json::from_str(&stdout(output)).unwrap_or_else(|_| panic!("{}", stderr(output)));
+    let summary = json(output);
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
     let others = reasons.iter().filter(|reason| !reason.as_str().unwrap().starts_with("driver-bound: "));
     assert_eq!(others.count(), 0, "{summary:#}");
@@ -77,7 +76,7 @@ fn a_store_that_loses_fails_unless_so_much_may_be_lost() {
     scenario(folder.path(), &store.url, VERIFY);
     let output = run(folder.path(), &["run", "s.yaml", "--out", "out", "--json"]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     let lost = store.kept().posts / 50;
     assert_eq!(summary["ledger"]["lost"], lost);
     let reason = summary["verdict"]["reasons"][0].as_str().unwrap();
@@ -109,18 +108,15 @@ fn a_killed_driver_leaves_a_ledger_that_can_be_verified() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::start(0);
     scenario(folder.path(), &store.url, VERIFY);
-    let mut child = tidemark(folder.path(), &["run", "s.yaml", "--out", "out", "--for", "10m", "--quiet"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        begin_silent(folder.path(), &["run", "s.yaml", "--out", "out", "--for", "10m", "--quiet"]);
     // several hand-overs of each thread
     wait_until("three seconds of writes", || store.count() > 1_200);
     send(child.id(), Signal::KILL);
     child.wait().unwrap();
     let output = run(folder.path(), &["verify", "out", "--json", "--quiet"]);
     assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
-    let summary: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let summary = json(&output);
     let ledger = &summary["ledger"];
     assert_eq!(summary["verdict"]["status"], "invalid", "the load's figures stay what they are");
     assert_eq!(ledger["lost"], 0);
@@ -155,7 +151,7 @@ fn the_shipped_intakes_store_is_read_straight_after_it_was_stopped() {
     // again, from the data that was kept; then without it
     let output = run(folder.path(), &["verify", "out", "--json", "--quiet"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let again = json(&output);
     assert_eq!(again["ledger"]["found"], ledger["found"]);
     let output = run(folder.path(), &["verify", "out", "--quiet", "--url", "http://127.0.0.1:9"]);
     assert_eq!(code(&output), 2);

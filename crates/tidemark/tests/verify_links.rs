@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::program::store::{Store, VERIFY, scenario};
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, json, run, stderr};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
@@ -13,8 +13,7 @@ use serde_json::Value;
 
 fn ledger(folder: &Path, arguments: &[&str]) -> Value {
     let output = run(folder, arguments);
-    let summary: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let summary = json(&output);
     summary["ledger"].clone()
 }
 
@@ -32,7 +31,7 @@ fn verified_and_verified_again(folder: &Path, store: &Store, system: &str) {
     store.kept().contents.pop();
     let output = run(folder, &["verify", "out", "--quiet", "--json"]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
-    let again: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let again = json(&output);
     assert_eq!((&again["ledger"]["found"], &again["ledger"]["lost"]), (&(count - 1).into(), &1.into()));
 }
 

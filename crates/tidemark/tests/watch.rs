@@ -6,7 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::{assert_refused, code, is_alive, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{
+    assert_refused, begin, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -49,10 +51,6 @@ impl Drop for There {
 fn process<'v>(run: &'v Value, name: &str) -> &'v Value {
     let all = run["processes"].as_array().unwrap();
     all.iter().find(|process| process["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:?}"))
-}
-
-fn json(output: &std::process::Output) -> Value {
-    serde_json::from_str(&stdout(output)).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 fn events(folder: &Path, kind: &str) -> Vec<String> {
@@ -136,11 +134,7 @@ fn who_is_started_again_is_found_again() {
         first.url
     );
     fs::write(folder.path().join("a.yaml"), scenario).unwrap();
-    let mut child = tidemark(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     wait_until("the load begins", || {
         child.try_wait().unwrap().is_some() || !events(folder.path(), "phase").is_empty()
     });

@@ -125,10 +125,7 @@ impl<'a> Measured<'a> {
     /// little.
     fn held_up_share(&self) -> f64 {
         let window_us = self.totals.window.map_or(0.0, |window| window.length_s() * 1e6);
-        match self.limited {
-            true => (self.hold_up_us / window_us).max(self.waited_share),
-            false => 0.0,
-        }
+        if self.limited { (self.hold_up_us / window_us).max(self.waited_share) } else { 0.0 }
     }
 
     fn of(&self, objective: &Objective) -> Option<&'a LabelTotals> {

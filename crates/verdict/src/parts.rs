@@ -44,10 +44,7 @@ pub(super) fn failing(plan: &Plan, measured: &Measured<'_>) -> Vec<Reason> {
     let allowed = Allowed::of(plan);
     let told = |part: &Part<'_>| failing_part(part, measured, &allowed, looks);
     let failing: Vec<Reason> = labels.iter().chain(&groups).filter_map(told).collect();
-    match failing.is_empty() {
-        true => unions.iter().filter_map(told).collect(),
-        false => failing,
-    }
+    if failing.is_empty() { unions.iter().filter_map(told).collect() } else { failing }
 }
 
 fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, looks: usize) -> Option<Reason> {

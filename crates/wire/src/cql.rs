@@ -253,9 +253,10 @@ impl ReplyDecoder {
                 self.body.clear();
             }
         }
-        match self.keep_body {
-            true => self.body.push(b']'),
-            false => self.body.clear(),
+        if self.keep_body {
+            self.body.push(b']')
+        } else {
+            self.body.clear()
         }
         if bytes.0.is_empty() { Ok(()) } else { Err(CqlError::Malformed) }
     }

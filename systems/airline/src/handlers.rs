@@ -113,39 +113,31 @@ fn day_in(form: &Form, name: &'static str) -> Result<i32, Refusal> {
 }
 
 pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = posted(request)?;
-    app.session(&head.headers).await?;
-    let body = body_of(body).await?;
-    let form = Form::of_body(&head.headers, &body)?;
-    let one_way = form.flag("oneWay")?;
-    let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
-    let day = day_in(&form, "fromDate")?;
-    let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
-    out.extend_from_slice(legs_begin(one_way));
-    write_leg(&app, &mut out, (from, to), Some(day)).await?;
-    if !one_way {
-        let day = day_in(&form, "returnDate")?;
-        out.extend_from_slice(b",");
-        write_leg(&app, &mut out, (to, from), Some(day)).await?;
-    }
-    out.extend_from_slice(LEG_END);
-    Ok(json(StatusCode::OK, out.freeze()))
+    flights_of(&app, request, true).await
 }
 
 /// All flights of a route, on any day.
 pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
+    flights_of(&app, request, false).await
+}
+
+/// The flights there and back that a form asks for, on the days that it names or on any.
+async fn flights_of(app: &App, request: Request, on_days: bool) -> Answer {
     let (head, body) = posted(request)?;
     app.session(&head.headers).await?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
     let one_way = form.flag("oneWay")?;
     let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
+    let day = |name| on_days.then(|| day_in(&form, name)).transpose();
+    let there = day("fromDate")?;
     let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
     out.extend_from_slice(legs_begin(one_way));
-    write_leg(&app, &mut out, (from, to), None).await?;
+    write_leg(app, &mut out, (from, to), there).await?;
     if !one_way {
+        let back = day("returnDate")?;
         out.extend_from_slice(b",");
-        write_leg(&app, &mut out, (to, from), None).await?;
+        write_leg(app, &mut out, (to, from), back).await?;
     }
     out.extend_from_slice(LEG_END);
     Ok(json(StatusCode::OK, out.freeze()))

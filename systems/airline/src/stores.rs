@@ -142,7 +142,9 @@ impl Choice {
         Ok(Choice {
             flights: Product::read(settings, "flights_in", &["embedded", "postgres"])?,
             #[cfg(feature = "mariadb")]
-            mariadb: mariadb(settings)?,
+            mariadb: tidemark_store::mariadb::Options::reach(
+                settings.reach("mariadb", "mariadb_connections")?,
+            )?,
             #[cfg(feature = "cassandra")]
             cassandra: cassandra(settings)?,
             ..Self::with(settings, [customers, sessions, bookings])?
@@ -166,13 +168,15 @@ impl Choice {
             flights: Product::Embedded,
             data: data(settings)?,
             #[cfg(feature = "postgres")]
-            postgres: postgres(settings)?,
+            postgres: tidemark_store::postgres::Options::reach(
+                settings.reach("postgres", "postgres_connections")?,
+            )?,
             #[cfg(feature = "mariadb")]
             mariadb: Default::default(),
             #[cfg(feature = "cassandra")]
             cassandra: Default::default(),
             #[cfg(feature = "redis")]
-            redis: redis(settings)?,
+            redis: tidemark_store::redis::Options::reach(settings.reach("redis", "redis_connections")?)?,
             #[cfg(feature = "redis")]
             redis_durability: settings.text("redis_durability", |word| match word {
                 "same" => Some(None),
@@ -214,44 +218,37 @@ impl Choice {
             Some(dir) => Some(Embedded::open(dir, durability)?),
             None => Some(Embedded::in_memory()),
         };
-        let data = match uses(Product::Data) {
-            true => Some(DataStore::open(data::Options { durability, ..self.data.clone() })?),
-            false => None,
+        let data = || DataStore::open(data::Options { durability, ..self.data.clone() });
+        let data = uses(Product::Data).then(data).transpose()?;
+        #[cfg(feature = "postgres")]
+        let postgres = || {
+            let options = tidemark_store::postgres::Options { durability, ..self.postgres.clone() };
+            tidemark_store::postgres::Postgres::open(options)
         };
         #[cfg(feature = "postgres")]
-        let postgres = match uses(Product::Postgres) {
-            true => {
-                let options = tidemark_store::postgres::Options { durability, ..self.postgres.clone() };
-                Some(tidemark_store::postgres::Postgres::open(options)?)
-            }
-            false => None,
+        let postgres = uses(Product::Postgres).then(postgres).transpose()?;
+        #[cfg(feature = "mariadb")]
+        let mariadb = || {
+            let options = tidemark_store::mariadb::Options { durability, ..self.mariadb.clone() };
+            tidemark_store::mariadb::Mariadb::open(options)
         };
         #[cfg(feature = "mariadb")]
-        let mariadb = match uses(Product::Mariadb) {
-            true => {
-                let options = tidemark_store::mariadb::Options { durability, ..self.mariadb.clone() };
-                Some(tidemark_store::mariadb::Mariadb::open(options)?)
-            }
-            false => None,
+        let mariadb = uses(Product::Mariadb).then(mariadb).transpose()?;
+        #[cfg(feature = "cassandra")]
+        let cassandra = || {
+            let (options, start_timeout) = (self.cassandra.clone(), self.data.start_timeout);
+            tidemark_store::cassandra::CassandraAirline::open(options, durability, start_timeout)
         };
         #[cfg(feature = "cassandra")]
-        let cassandra = match uses(Product::Cassandra) {
-            true => {
-                let start_timeout = self.data.start_timeout;
-                let options = self.cassandra.clone();
-                Some(tidemark_store::cassandra::CassandraAirline::open(options, durability, start_timeout)?)
-            }
-            false => None,
+        let cassandra = uses(Product::Cassandra).then(cassandra).transpose()?;
+        #[cfg(feature = "redis")]
+        let redis = || {
+            let durability = self.redis_durability.unwrap_or(durability);
+            let options = tidemark_store::redis::Options { durability, ..self.redis.clone() };
+            tidemark_store::redis::Redis::open(options)
         };
         #[cfg(feature = "redis")]
-        let redis = match uses(Product::Redis) {
-            true => {
-                let durability = self.redis_durability.unwrap_or(durability);
-                let options = tidemark_store::redis::Options { durability, ..self.redis.clone() };
-                Some(tidemark_store::redis::Redis::open(options)?)
-            }
-            false => None,
-        };
+        let redis = uses(Product::Redis).then(redis).transpose()?;
         Ok(Opened {
             choice: self,
             durability,
@@ -281,36 +278,6 @@ fn data(settings: &Settings<'_>) -> Result<data::Options, SettingError> {
     Ok(options)
 }
 
-#[cfg(feature = "postgres")]
-fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options, SettingError> {
-    let options = tidemark_store::postgres::Options {
-        // the check tells mistakes without the password
-        url: settings.text("postgres", |url| Some(url.to_owned()))?,
-        connections: settings.value("postgres_connections", 1..=256)?,
-        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
-        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
-        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
-        ..Default::default()
-    };
-    options.check()?;
-    Ok(options)
-}
-
-#[cfg(feature = "mariadb")]
-fn mariadb(settings: &Settings<'_>) -> Result<tidemark_store::mariadb::Options, SettingError> {
-    let options = tidemark_store::mariadb::Options {
-        // the check tells mistakes without the password
-        url: settings.text("mariadb", |url| Some(url.to_owned()))?,
-        connections: settings.value("mariadb_connections", 1..=256)?,
-        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
-        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
-        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
-        ..Default::default()
-    };
-    options.check()?;
-    Ok(options)
-}
-
 #[cfg(feature = "cassandra")]
 fn cassandra(settings: &Settings<'_>) -> Result<tidemark_store::cassandra::Options, SettingError> {
     use tidemark_store::cassandra::Options;
@@ -323,21 +290,6 @@ fn cassandra(settings: &Settings<'_>) -> Result<tidemark_store::cassandra::Optio
         waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
         timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
         ..Options::default()
-    };
-    options.check()?;
-    Ok(options)
-}
-
-#[cfg(feature = "redis")]
-fn redis(settings: &Settings<'_>) -> Result<tidemark_store::redis::Options, SettingError> {
-    let options = tidemark_store::redis::Options {
-        // the check tells mistakes without the password
-        url: settings.text("redis", |url| Some(url.to_owned()))?,
-        connections: settings.value("redis_connections", 1..=256)?,
-        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
-        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
-        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
-        ..Default::default()
     };
     options.check()?;
     Ok(options)

@@ -2,7 +2,7 @@
 //! `redis-server` and, in a program that has its client, `mariadb-server`. That all of the contract holds on them is in `contract.rs`.
 #![cfg(all(feature = "postgres", feature = "redis"))]
 
-use crate::airline::servers::{PostgresServer, RedisServer};
+use crate::airline::servers::{PostgresServer, RedisServer, Server};
 use crate::airline::{Running, in_days, query};
 use crate::client::{Client, eventually};
 use tidemark_airline::Airline;

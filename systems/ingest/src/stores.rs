@@ -100,10 +100,7 @@ fn cassandra(
         Durability::Memory => "alter the keyspace to durable_writes = true, or name another one",
         _ => "let Cassandra's commit log be synced before it answers (commitlog_sync: batch or group)",
     };
-    match given >= wanted {
-        true => Ok(store),
-        false => Err(LessDurable { given, wanted, remedy }.into()),
-    }
+    if given >= wanted { Ok(store) } else { Err(LessDurable { given, wanted, remedy }.into()) }
 }
 
 #[cfg(test)]

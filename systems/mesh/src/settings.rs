@@ -9,78 +9,34 @@ use crate::discovery::Registry;
 use crate::instances::Balance;
 
 /// What can be set about being in a registry.
-pub const MEMBER_SETTINGS: &[Setting] = &[
-    Setting {
-        name: "registry",
-        default: "",
-        allowed: "nothing, http://HOST:PORT/eureka or etcd://HOST:PORT",
-        help: "where instances find each other: a Eureka server, the system registry, or etcd; nothing: nowhere",
-    },
-    Setting {
-        name: "lease_s",
-        default: "15",
-        allowed: "3 to 3600",
-        help: "seconds after which the registry forgets an instance that is silent; it renews three times as often",
-    },
-];
+pub const MEMBER_SETTINGS: &[Setting] = tidemark_service::settings! {
+    "registry" = "", "nothing, http://HOST:PORT/eureka or etcd://HOST:PORT":
+        "where instances find each other: a Eureka server, the system registry, or etcd; nothing: nowhere";
+    "lease_s" = "15", "3 to 3600":
+        "seconds after which the registry forgets an instance that is silent; it renews three times as often";
+};
 
 /// What can be set about calls to another service.
-pub const CLIENT_SETTINGS: &[Setting] = &[
-    Setting {
-        name: "balance",
-        default: "two-choices",
-        allowed: "round-robin, two-choices or least-loaded",
-        help: "which instance is asked: the next, the less busy of two taken by chance, or the least busy",
-    },
-    Setting {
-        name: "call_timeout_ms",
-        default: "1000",
-        allowed: "10 to 60000",
-        help: "how long a call to another service may take, retries included",
-    },
-    Setting {
-        name: "hedge_ms",
-        default: "0",
-        allowed: "0 to 60000",
-        help: "a read without an answer for so long is also sent to another instance; 0: never",
-    },
-    Setting {
-        name: "pool",
-        default: "100",
-        allowed: "1 to 100000",
-        help: "calls to another service under way at once; one more is rejected",
-    },
-    Setting {
-        name: "breaker",
-        default: "on",
-        allowed: "on or off",
-        help: "whether calls are refused for a while when too many have failed",
-    },
-    Setting {
-        name: "breaker_window_s",
-        default: "10",
-        allowed: "1 to 3600",
-        help: "over how many seconds calls are counted for that",
-    },
-    Setting {
-        name: "breaker_requests",
-        default: "20",
-        allowed: "1 to 1000000",
-        help: "with fewer calls in the window the breaker stays closed",
-    },
-    Setting {
-        name: "breaker_errors_percent",
-        default: "50",
-        allowed: "1 to 100",
-        help: "with a smaller share of errors the breaker stays closed",
-    },
-    Setting {
-        name: "breaker_sleep_ms",
-        default: "5000",
-        allowed: "1 to 3600000",
-        help: "how long the breaker refuses all calls before it lets one through",
-    },
-];
+pub const CLIENT_SETTINGS: &[Setting] = tidemark_service::settings! {
+    "balance" = "two-choices", "round-robin, two-choices or least-loaded":
+        "which instance is asked: the next, the less busy of two taken by chance, or the least busy";
+    "call_timeout_ms" = "1000", "10 to 60000":
+        "how long a call to another service may take, retries included";
+    "hedge_ms" = "0", "0 to 60000":
+        "a read without an answer for so long is also sent to another instance; 0: never";
+    "pool" = "100", "1 to 100000":
+        "calls to another service under way at once; one more is rejected";
+    "breaker" = "on", "on or off":
+        "whether calls are refused for a while when too many have failed";
+    "breaker_window_s" = "10", "1 to 3600":
+        "over how many seconds calls are counted for that";
+    "breaker_requests" = "20", "1 to 1000000":
+        "with fewer calls in the window the breaker stays closed";
+    "breaker_errors_percent" = "50", "1 to 100":
+        "with a smaller share of errors the breaker stays closed";
+    "breaker_sleep_ms" = "5000", "1 to 3600000":
+        "how long the breaker refuses all calls before it lets one through";
+};
 
 /// How to be in a registry, and in which.
 #[derive(Debug, Clone, PartialEq, Eq)]

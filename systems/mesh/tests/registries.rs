@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tidemark_mesh::{Member, Registry, RegistrySystem};
-use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
+use tidemark_service::{Durability, Options, ReferenceSystem};
 
-use crate::client::Client;
+use crate::client::Serving;
 
 /// A server of others may take so long to start beside everything else.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -66,11 +66,8 @@ fn our_own() {
         announce: false,
         ..Options::default()
     };
-    let (server, stop) = (RegistrySystem::bind(options).unwrap(), Stop::new());
-    let (at, triggered) = (server.addr(), stop.triggered());
-    let serving = std::thread::spawn(move || server.serve(triggered));
-    let mut client = Client::new(at);
-    crate::client::eventually("ready", || (client.get("/health").status == 200).then_some(()));
+    let serving = Serving::start(RegistrySystem::bind(options).unwrap());
+    let (at, mut client) = (serving.addr, serving.client());
     for path in ["/eureka", "/eureka/v2/"] {
         runtime().block_on(instances_come_and_go(format!("http://{at}{path}").parse().unwrap()));
     }
@@ -92,8 +89,6 @@ fn our_own() {
     assert_eq!(client.request("POST", "/eureka/apps/other", &xml, b"<instance/>").status, 415);
     assert_eq!(client.request("DELETE", "/eureka/apps/other/i", &[], b"").status, 200);
     assert_eq!(client.get("/eureka/apps/other").status, 404);
-    stop.trigger();
-    serving.join().unwrap().unwrap();
 }
 
 /// A server of others; it ends with the test.

@@ -21,9 +21,13 @@ impl PeopleIn {
     /// Reads the settings of each; those of one that is not taken, too, so that mistakes show.
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
         #[cfg(feature = "postgres")]
-        let in_postgres = PeopleIn::Postgres(postgres(settings)?);
+        let in_postgres = PeopleIn::Postgres(tidemark_store::postgres::Options::reach(
+            settings.reach("postgres", "postgres_connections")?,
+        )?);
         #[cfg(feature = "mariadb")]
-        let in_mariadb = PeopleIn::Mariadb(mariadb(settings)?);
+        let in_mariadb = PeopleIn::Mariadb(tidemark_store::mariadb::Options::reach(
+            settings.reach("mariadb", "mariadb_connections")?,
+        )?);
         settings.text("people", |word| match word {
             "embedded" => Some(Ok(PeopleIn::Embedded)),
             #[cfg(feature = "postgres")]
@@ -67,36 +71,6 @@ impl PeopleIn {
             }
         }
     }
-}
-
-#[cfg(feature = "postgres")]
-fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options, SettingError> {
-    let options = tidemark_store::postgres::Options {
-        // the check tells mistakes without the password
-        url: settings.text("postgres", |url| Some(url.to_owned()))?,
-        connections: settings.value("postgres_connections", 1..=256)?,
-        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
-        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
-        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
-        ..Default::default()
-    };
-    options.check()?;
-    Ok(options)
-}
-
-#[cfg(feature = "mariadb")]
-fn mariadb(settings: &Settings<'_>) -> Result<tidemark_store::mariadb::Options, SettingError> {
-    let options = tidemark_store::mariadb::Options {
-        // the check tells mistakes without the password
-        url: settings.text("mariadb", |url| Some(url.to_owned()))?,
-        connections: settings.value("mariadb_connections", 1..=256)?,
-        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
-        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
-        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
-        ..Default::default()
-    };
-    options.check()?;
-    Ok(options)
 }
 
 #[cfg(test)]

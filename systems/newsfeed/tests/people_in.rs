@@ -14,7 +14,7 @@ use crate::feed::{Running, befriend, participant, post, send};
 use mariadb::MariadbServer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use servers::{PostgresServer, RedisServer};
+use servers::{PostgresServer, RedisServer, Server};
 
 #[test]
 fn people_in_postgres_behind_a_cache_in_redis() {

@@ -101,10 +101,7 @@ fn invoke(kind: &syn::Ident, method: &Method) -> TokenStream {
     let ident = &method.ident;
     let names = method.arguments.iter().map(|argument| &argument.ident);
     let invoke = quote!(<T as #kind>::#ident(&self.0, #(#names),*).await);
-    match method.fallible {
-        true => quote!(#invoke.map_err(::tidemark_rpc::Refusal::from)?),
-        false => invoke,
-    }
+    if method.fallible { quote!(#invoke.map_err(::tidemark_rpc::Refusal::from)?) } else { invoke }
 }
 
 pub(crate) fn description(service: &Service) -> TokenStream {

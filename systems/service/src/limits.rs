@@ -72,50 +72,22 @@ impl Limits {
     /// What can be set about the server of every system: [`connections_max`](Limits::connections_max),
     /// [`held_bytes_max`](Limits::held_bytes_max) in MiB, [`head_timeout`](Limits::head_timeout) and
     /// [`stop_deadline`](Limits::stop_deadline) in seconds, [`drain`](Limits::drain) in milliseconds.
-    pub const SETTINGS: &'static [Setting] = &[
-        Setting {
-            name: "connections_max",
-            default: "16384",
-            allowed: "1 to 1000000",
-            help: "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most",
-        },
-        Setting {
-            name: "held_mib_max",
-            default: "256",
-            allowed: "1 to 1048576",
-            help: "MiB of requests and answers that all connections together may hold; a request beyond is answered 503 with Retry-After",
-        },
-        Setting {
-            name: "head_timeout_s",
-            default: "75",
-            allowed: "1 to 86400",
-            help: "a connection that sends no whole request head for so many seconds is closed; WebSockets are pinged halfway",
-        },
-        Setting {
-            name: "stop_deadline_s",
-            default: "10",
-            allowed: "0 to 3600",
-            help: "how many seconds requests and calls in flight have to finish when the server stops",
-        },
-        Setting {
-            name: "accept",
-            default: "always",
-            allowed: "always or ready",
-            help: "whether a request that comes before the system has started is answered 503 (always) or waits (ready)",
-        },
-        Setting {
-            name: "drain_ms",
-            default: "0",
-            allowed: "0 to 60000",
-            help: "how many milliseconds idle connections are kept for a last request when the server stops",
-        },
-        Setting {
-            name: "advertise",
-            default: "",
-            allowed: "IP:PORT",
-            help: "address that a registry gives to others; nothing: where it listens",
-        },
-    ];
+    pub const SETTINGS: &'static [Setting] = crate::settings! {
+        "connections_max" = "16384", "1 to 1000000":
+            "connections open at once; one more is answered 503 with Retry-After, 1000 a second at most";
+        "held_mib_max" = "256", "1 to 1048576":
+            "MiB of requests and answers that all connections together may hold; a request beyond is answered 503 with Retry-After";
+        "head_timeout_s" = "75", "1 to 86400":
+            "a connection that sends no whole request head for so many seconds is closed; WebSockets are pinged halfway";
+        "stop_deadline_s" = "10", "0 to 3600":
+            "how many seconds requests and calls in flight have to finish when the server stops";
+        "accept" = "always", "always or ready":
+            "whether a request that comes before the system has started is answered 503 (always) or waits (ready)";
+        "drain_ms" = "0", "0 to 60000":
+            "how many milliseconds idle connections are kept for a last request when the server stops";
+        "advertise" = "", "IP:PORT":
+            "address that a registry gives to others; nothing: where it listens";
+    };
 
     /// The limits that these settings say; all others as they are by default.
     ///

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
-use tidemark_store::StoreError;
+use tidemark_store::{Reach, StoreError};
 
 use crate::Limits;
 
@@ -20,6 +21,22 @@ pub struct Setting {
     pub allowed: &'static str,
     /// What it is for, in one line.
     pub help: &'static str,
+}
+
+/// A table of settings: the name of each, what holds where nothing is said, the values that it takes, and what it is for.
+///
+/// ```
+/// let table: &[tidemark_service::Setting] = tidemark_service::settings! {
+///     "days" = "3", "1 to 9":
+///         "days on offer";
+/// };
+/// assert_eq!((table[0].name, table[0].default, table[0].allowed), ("days", "3", "1 to 9"));
+/// ```
+#[macro_export]
+macro_rules! settings {
+    ($($(#[$on:meta])* $name:literal = $default:expr, $allowed:literal: $help:literal;)*) => {
+        &[$($(#[$on])* $crate::Setting { name: $name, default: $default, allowed: $allowed, help: $help },)*]
+    };
 }
 
 /// Tables one behind the other, for a system whose parts have settings of their own. `N` is the length of all.
@@ -142,6 +159,21 @@ impl<'a> Settings<'a> {
         let given = self.given.get(name).map_or(default, String::as_str);
         let wrong = || SettingError::Value { name, given: given.to_owned(), allowed };
         read(given.trim()).ok_or_else(wrong)
+    }
+
+    /// How a server that keeps data is reached: by the settings of this name and those of all such servers.
+    ///
+    /// # Errors
+    /// Where one of them has a value that it does not take.
+    pub fn reach(&self, url: &'static str, connections: &'static str) -> Result<Reach, SettingError> {
+        Ok(Reach {
+            // whoever checks it tells mistakes without the password
+            url: self.text(url, |url| Some(url.to_owned()))?,
+            connections: self.value(connections, 1..=256)?,
+            waiting_max: self.value("store_waiting_max", 1..=1_000_000)?,
+            timeout: Duration::from_secs(self.value("store_timeout_s", 1..=3600)?),
+            start_timeout: Duration::from_secs(self.value("store_start_timeout_s", 1..=3600)?),
+        })
     }
 }
 

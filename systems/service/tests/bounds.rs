@@ -1,16 +1,13 @@
 //! Every bound of the server: hit it, see the answer, see it counted.
 
 use std::net::SocketAddr;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, eventually};
+use crate::client::{Client, Serving, eventually};
 use axum::Router;
 use axum::routing::post;
 use bytes::Bytes;
-use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
-
-type Serving = (SocketAddr, Stop, JoinHandle<Result<Served, ServiceError>>);
+use tidemark_service::{Limits, Server};
 
 fn serve(limits: Limits) -> Serving {
     let length = |body: Bytes| async move { body.len().to_string() };
@@ -19,18 +16,11 @@ fn serve(limits: Limits) -> Serving {
         body.len().to_string()
     };
     let router = Router::new().route("/length", post(length)).route("/late", post(late));
-    let bound = Server::new(router).name("bounded").limits(limits).workers(1).bind().unwrap();
-    let (addr, stop) = (bound.addr(), Stop::new());
-    let triggered = stop.triggered();
-    let thread = std::thread::spawn(move || bound.serve(triggered));
-    let mut client = Client::new(addr);
-    eventually("ready", || (client.get("/health").status == 200).then_some(()));
-    (addr, stop, thread)
+    Serving::start(Server::new(router).name("bounded").limits(limits).workers(1).bind().unwrap())
 }
 
-fn end((_, stop, thread): Serving) {
-    stop.trigger();
-    assert_eq!(thread.join().unwrap().unwrap().connections_cut, 0);
+fn end(serving: Serving) {
+    assert_eq!(serving.end().connections_cut, 0);
 }
 
 /// How often a bound was hit, once it was hit at all: it is counted just after it is answered.
@@ -46,7 +36,7 @@ fn hits(addr: SocketAddr, bound: &str) -> u64 {
 #[test]
 fn a_body_that_is_too_large_is_413() {
     let serving = serve(Limits { body_bytes_max: 2000, ..Limits::default() });
-    let addr = serving.0;
+    let addr = serving.addr;
     assert_eq!(Client::new(addr).request("POST", "/length", &[], &[b'x'; 2000]).text(), "2000");
     let mut client = Client::new(addr);
     client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n");
@@ -68,18 +58,18 @@ fn a_body_that_is_too_large_is_413() {
 #[test]
 fn a_head_that_is_too_large_is_431() {
     let serving = serve(Limits { head_bytes_max: 8192, headers_max: 20, ..Limits::default() });
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     client.send(format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(8192)).as_bytes());
     assert_eq!(client.reply(false).status, 431);
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     client.send(format!("GET /health HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(21)).as_bytes());
     assert_eq!(client.reply(false).status, 431);
-    assert!(hits(serving.0, "head_bytes") >= 1);
-    let mut client = Client::new(serving.0);
+    assert!(hits(serving.addr, "head_bytes") >= 1);
+    let mut client = Client::new(serving.addr);
     client.send(format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(9000)).as_bytes());
     assert_eq!(client.reply(false).status, 414);
     // one that would fit is not what the head is too large by
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     let (target, header) = ("x".repeat(3000), "x".repeat(6000));
     client.send(format!("GET /{target} HTTP/1.1\r\nHost: x\r\nX: {header}\r\n\r\n").as_bytes());
     assert_eq!(client.reply(false).status, 431);
@@ -92,7 +82,7 @@ fn one_connection_too_many_is_503() {
     let mut held: Vec<Client> = Vec::new();
     // The connection that waited for the start may still be counted; take what there is.
     let mut refused = loop {
-        let mut client = Client::new(serving.0);
+        let mut client = Client::new(serving.addr);
         client.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
         match client.reply(false).status {
             200 => held.push(client),
@@ -103,7 +93,7 @@ fn one_connection_too_many_is_503() {
     assert!(refused.1.is_closed());
     assert!((2..=3).contains(&held.len()), "{}", held.len());
     held.clear();
-    assert!(hits(serving.0, "connections") >= 1);
+    assert!(hits(serving.addr, "connections") >= 1);
     end(serving);
 }
 
@@ -111,12 +101,12 @@ fn one_connection_too_many_is_503() {
 fn what_all_may_hold_together_is_bounded() {
     // a body of 60,000 bytes, and hyper's buffer, which it may make 64 KiB
     let serving = serve(Limits { held_bytes_max: 130_000, ..Limits::default() });
-    let mut first = Client::new(serving.0);
+    let mut first = Client::new(serving.addr);
     first.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n");
     first.send(&[b'x'; 59_000]);
     let held = |least: u64| {
         eventually("what is held", || {
-            let metrics = Client::new(serving.0).get("/metrics");
+            let metrics = Client::new(serving.addr).get("/metrics");
             let line = metrics.text().lines().find_map(|line| line.strip_prefix("tidemark_held_bytes "));
             line?.parse::<u64>().ok().filter(|held| (least..=130_000).contains(held))
         })
@@ -124,7 +114,7 @@ fn what_all_may_hold_together_is_bounded() {
     assert!(held(59_000) < 130_000);
     // more than what is left, however small hyper's buffers are
     for (method, body) in [("POST", 75_000), ("HEAD", 75_000)] {
-        let mut second = Client::new(serving.0);
+        let mut second = Client::new(serving.addr);
         second.send(
             format!("{method} /length HTTP/1.1\r\nHost: x\r\nContent-Length: {body}\r\n\r\n").as_bytes(),
         );
@@ -133,9 +123,9 @@ fn what_all_may_hold_together_is_bounded() {
         assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
         assert!(second.is_closed());
     }
-    assert_eq!(hits(serving.0, "held_bytes"), 2);
+    assert_eq!(hits(serving.addr, "held_bytes"), 2);
     // small ones are taken in any case, and so is the rest of the first
-    assert_eq!(Client::new(serving.0).request("POST", "/length", &[], &[b'x'; 2000]).text(), "2000");
+    assert_eq!(Client::new(serving.addr).request("POST", "/length", &[], &[b'x'; 2000]).text(), "2000");
     first.send(&[b'x'; 1000]);
     assert_eq!(first.reply(false).text(), "60000");
     eventually("all is given back", || (held(0) == 0).then_some(()));
@@ -155,7 +145,7 @@ fn no_room_for_one_request_is_not_told_the_next() {
         format!("{head}{}\r\n\r\n", "p".repeat(bytes - head.len() - 4))
     };
     let sent = [get(before / 2), get(before - before / 2), post, "z".repeat(body_bytes)].concat();
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     client.send(sent.as_bytes());
     let statuses = [(); 3].map(|()| client.reply(false).status);
     assert_eq!(statuses, [200, 200, 200]);
@@ -170,7 +160,7 @@ fn no_room_for_one_request_is_not_told_the_next() {
 #[test]
 fn no_room_does_not_end_work_that_has_begun() {
     let serving = serve(Limits { held_bytes_max: 0, ..Limits::default() });
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     assert_eq!(client.get("/health").status, 200);
     // just within the 4 KiB that each connection has in any case
     let reply = client.request("POST", "/late", &[], &[b'x'; 4030]);
@@ -181,14 +171,14 @@ fn no_room_does_not_end_work_that_has_begun() {
 #[test]
 fn what_is_refused_took_no_longer_than_since_it_came() {
     let serving = serve(Limits { body_bytes_max: 2000, ..Limits::default() });
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     assert_eq!(client.get("/health").status, 200);
     std::thread::sleep(Duration::from_secs(1));
     let sent = Instant::now();
     client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n");
     assert_eq!(client.reply(false).status, 413);
     let took_s = sent.elapsed().as_secs_f64();
-    let metrics = Client::new(serving.0).get("/metrics");
+    let metrics = Client::new(serving.addr).get("/metrics");
     let start = "tidemark_request_duration_seconds_sum{route=\"(none)\"} ";
     let sum_s: f64 = metrics.text().lines().find_map(|line| line.strip_prefix(start)?.parse().ok()).unwrap();
     // however long a busy machine took for it: without the second before
@@ -199,11 +189,11 @@ fn what_is_refused_took_no_longer_than_since_it_came() {
 #[test]
 fn a_body_that_does_not_come_is_408() {
     let serving = serve(Limits { body_timeout: Duration::from_millis(30), ..Limits::default() });
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
     assert_eq!(client.reply(false).status, 408);
     assert!(client.is_closed());
-    assert_eq!(hits(serving.0, "body_time"), 1);
+    assert_eq!(hits(serving.addr, "body_time"), 1);
     end(serving);
 }
 
@@ -211,22 +201,22 @@ fn a_body_that_does_not_come_is_408() {
 fn a_head_that_does_not_come_ends_the_connection() {
     // long enough that what is sent right after connecting comes in time, also from a thread that loses its core between
     let serving = serve(Limits { head_timeout: Duration::from_secs(2), ..Limits::default() });
-    let mut slow = Client::new(serving.0);
+    let mut slow = Client::new(serving.addr);
     slow.send(b"GET /health HTTP/1.1\r\nHos");
-    let mut silent = Client::new(serving.0);
-    let mut idle = Client::new(serving.0);
+    let mut silent = Client::new(serving.addr);
+    let mut idle = Client::new(serving.addr);
     assert_eq!(idle.get("/health").status, 200);
     for client in [&mut slow, &mut silent, &mut idle] {
         assert!(client.is_closed());
     }
-    assert!(hits(serving.0, "head_time") >= 3);
+    assert!(hits(serving.addr, "head_time") >= 3);
     end(serving);
 }
 
 #[test]
 fn the_metrics_are_openmetrics() {
     let serving = serve(Limits::default());
-    let mut client = Client::new(serving.0);
+    let mut client = Client::new(serving.addr);
     client.request("POST", "/length", &[], b"abc");
     client.get("/nowhere");
     let reply = client.get("/metrics");

@@ -2,17 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::client::{Client, eventually};
+use crate::client::{Client, Serving, eventually};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Uri};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use proptest::prelude::*;
-use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
+use tidemark_service::{Limits, Server};
 
 /// A body of so many pieces, whose length is not told beforehand.
 struct Pieces(usize);
@@ -75,24 +74,17 @@ fn routes() -> Router {
 
 struct Running {
     addr: SocketAddr,
-    stop: Stop,
-    thread: JoinHandle<Result<Served, ServiceError>>,
+    serving: Serving,
 }
 
 fn serve(limits: Limits) -> Running {
-    let bound = Server::new(routes()).limits(limits).workers(1).bind().unwrap();
-    let (addr, stop) = (bound.addr(), Stop::new());
-    let triggered = stop.triggered();
-    let thread = std::thread::spawn(move || bound.serve(triggered));
-    let mut client = Client::new(addr);
-    eventually("ready", || (client.get("/health").status == 200).then_some(()));
-    Running { addr, stop, thread }
+    let serving = Serving::start(Server::new(routes()).limits(limits).workers(1).bind().unwrap());
+    Running { addr: serving.addr, serving }
 }
 
 impl Running {
     fn end(self) {
-        self.stop.trigger();
-        assert_eq!(self.thread.join().unwrap().unwrap().connections_cut, 0);
+        assert_eq!(self.serving.end().connections_cut, 0);
     }
 
     /// A counter of the server, once it is above 0.

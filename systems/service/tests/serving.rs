@@ -1,49 +1,20 @@
 //! The server by real connections: life and stop, errors, what HTTP allows.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::client::{Client, eventually};
+use crate::client::{Client, Serving};
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use tidemark_service::{Answer, Limits, Served, Server, ServiceError, Stop, System, worker_index};
+use tidemark_service::{Answer, Limits, Served, Server, ServiceError, System, worker_index};
 use tokio::sync::Semaphore;
 
-struct Running {
-    addr: SocketAddr,
-    stop: Stop,
-    thread: JoinHandle<Result<Served, ServiceError>>,
-}
-
-impl Running {
-    fn start(server: Server) -> Self {
-        let bound = server.bind().unwrap();
-        let (addr, stop) = (bound.addr(), Stop::new());
-        let triggered = stop.triggered();
-        Running { addr, stop, thread: std::thread::spawn(move || bound.serve(triggered)) }
-    }
-
-    fn client(&self) -> Client {
-        Client::new(self.addr)
-    }
-
-    /// A client, once the system has started.
-    fn ready_client(&self) -> Client {
-        let mut client = self.client();
-        eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        client
-    }
-
-    fn end(self) -> Served {
-        self.stop.trigger();
-        self.thread.join().unwrap().unwrap()
-    }
+fn start(server: Server) -> Serving {
+    Serving::begin(server.bind().unwrap())
 }
 
 fn routes() -> Router {
@@ -60,7 +31,7 @@ fn routes() -> Router {
 #[test]
 fn it_is_starting_then_ready() {
     let (go, gate) = mpsc::channel::<()>();
-    let running = Running::start(Server::starting(move || {
+    let running = start(Server::starting(move || {
         gate.recv().map_err(|_| std::io::Error::other("the test went away"))?;
         Ok::<_, std::io::Error>(System::new(routes()))
     }));
@@ -87,7 +58,7 @@ fn a_system_that_cannot_start_ends_the_server_with_its_reason() {
 
 #[test]
 fn an_address_in_use_is_an_error_that_names_it() {
-    let running = Running::start(Server::new(routes()));
+    let running = start(Server::new(routes()));
     let error = Server::new(routes()).listen(running.addr).serve(std::future::pending()).unwrap_err();
     assert!(error.to_string().contains(&running.addr.to_string()), "{error}");
     running.end();
@@ -116,7 +87,7 @@ fn the_stop_finishes_what_is_in_flight_and_closes_what_is_idle() {
     let (router, has_begun, gate) = gated();
     let (done, is_done) = mpsc::channel();
     let system = System::new(router).at_stop(move || done.send("last").unwrap());
-    let running = Running::start(Server::new(system).workers(2));
+    let running = start(Server::new(system).workers(2));
     let mut idle = running.ready_client();
     let mut fresh = running.client();
     let mut busy = running.client();
@@ -146,7 +117,7 @@ fn a_system_tells_where_it_is_and_is_served_until_it_has_said_that_it_goes() {
     let system = System::new(routes())
         .once_serving(async move |local| told.send(local).unwrap())
         .before_stop(async move { wait.acquire().await.unwrap().forget() });
-    let running = Running::start(Server::new(system).workers(1));
+    let running = start(Server::new(system).workers(1));
     let mut client = running.ready_client();
     assert_eq!(tells.recv().unwrap(), running.addr);
     running.stop.trigger();
@@ -165,7 +136,7 @@ fn a_system_tells_where_it_is_and_is_served_until_it_has_said_that_it_goes() {
 fn what_is_not_finished_at_the_deadline_is_cut_and_reported() {
     let (router, has_begun, _gate) = gated();
     let limits = Limits { stop_deadline: Duration::from_millis(50), ..Limits::default() };
-    let running = Running::start(Server::new(router).limits(limits).workers(1));
+    let running = start(Server::new(router).limits(limits).workers(1));
     let mut busy = running.ready_client();
     busy.send(b"GET /gated HTTP/1.1\r\nHost: x\r\n\r\n");
     has_begun.recv().unwrap();
@@ -176,7 +147,7 @@ fn what_is_not_finished_at_the_deadline_is_cut_and_reported() {
 #[test]
 fn who_begins_a_head_behind_the_stop_does_not_keep_it() {
     let limits = Limits { stop_deadline: Duration::from_secs(1), ..Limits::default() };
-    let running = Running::start(Server::new(routes()).limits(limits).workers(1));
+    let mut running = start(Server::new(routes()).limits(limits).workers(1));
     let _ready = running.ready_client();
     // it has never sent a request, and is given a moment for one
     let mut silent = running.client();
@@ -185,14 +156,14 @@ fn who_begins_a_head_behind_the_stop_does_not_keep_it() {
     std::thread::sleep(Duration::from_millis(50));
     silent.send(b"G");
     let (ended, has_ended) = mpsc::channel();
-    let thread = running.thread;
+    let thread = running.thread.take().unwrap();
     std::thread::spawn(move || ended.send(thread.join().unwrap().unwrap()));
     has_ended.recv_timeout(Duration::from_secs(30)).expect("the server stops");
 }
 
 #[test]
 fn unknown_paths_and_methods_are_json_reasons() {
-    let running = Running::start(Server::new(routes()));
+    let running = start(Server::new(routes()));
     let mut client = running.ready_client();
     let reply = client.get("/%22%3Cscript%3E");
     assert_eq!((reply.status, reply.header("content-type")), (404, Some("application/json")));
@@ -209,7 +180,7 @@ fn unknown_paths_and_methods_are_json_reasons() {
 
 #[test]
 fn a_panic_is_a_500_without_detail_and_the_connection_goes_on() {
-    let running = Running::start(Server::new(routes()).workers(1));
+    let running = start(Server::new(routes()).workers(1));
     let mut client = running.ready_client();
     for _ in 0..3 {
         let reply = client.get("/boom");
@@ -238,7 +209,7 @@ fn the_fast_path_answers_its_path_and_leaves_the_rest_to_the_router() {
             Answer::new(StatusCode::OK, "text/plain", text)
         })
     });
-    let running = Running::start(Server::new(system).workers(1));
+    let running = start(Server::new(system).workers(1));
     let mut client = running.ready_client();
     assert_eq!(client.request("POST", "/echo", &[], b"x").text(), "no query x");
     assert_eq!(client.request("POST", "/echo?a=1", &[], b"y").text(), "a=1 y");
@@ -264,7 +235,7 @@ fn a_system_that_cannot_work_says_so_until_it_can() {
     let is_failing = Arc::new(AtomicBool::new(false));
     let failing = is_failing.clone();
     let system = System::new(routes()).health(move || failing.load(Ordering::Relaxed).then_some("no store"));
-    let running = Running::start(Server::new(system).workers(1));
+    let running = start(Server::new(system).workers(1));
     let mut client = running.ready_client();
     let mut health = || {
         let reply = client.get("/health");
@@ -282,7 +253,7 @@ fn a_system_that_cannot_work_says_so_until_it_can() {
 
 #[test]
 fn connections_are_spread_evenly() {
-    let running = Running::start(Server::new(routes()).workers(2));
+    let running = start(Server::new(routes()).workers(2));
     let first = running.ready_client();
     let mut clients: Vec<Client> = (0..5).map(|_| running.client()).collect();
     clients.push(first);
@@ -296,7 +267,7 @@ fn connections_are_spread_evenly() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let running = Running::start(Server::new(routes()).workers(1));
+    let running = start(Server::new(routes()).workers(1));
     let mut client = running.ready_client();
     let requests: String = (0..50).map(|n| format!("GET /hello/{n} HTTP/1.1\r\nHost: x\r\n\r\n")).collect();
     client.send(requests.as_bytes());
@@ -311,7 +282,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn a_request_may_come_in_single_bytes_in_chunks_or_after_a_continue() {
-    let running = Running::start(Server::new(routes()).workers(1));
+    let running = start(Server::new(routes()).workers(1));
     let mut client = running.ready_client();
     for byte in b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nbytes" {
         client.send(&[*byte]);
@@ -330,7 +301,7 @@ fn a_request_may_come_in_single_bytes_in_chunks_or_after_a_continue() {
 
 #[test]
 fn head_has_the_length_but_no_body() {
-    let running = Running::start(Server::new(routes()).workers(1));
+    let running = start(Server::new(routes()).workers(1));
     let mut client = running.ready_client();
     let reply = client.request("HEAD", "/hello/you", &[], b"");
     assert_eq!((reply.status, reply.header("content-length")), (200, Some("9")));
@@ -340,7 +311,7 @@ fn head_has_the_length_but_no_body() {
 
 #[test]
 fn what_is_not_http_is_closed() {
-    let running = Running::start(Server::new(routes()).workers(1));
+    let running = start(Server::new(routes()).workers(1));
     drop(running.ready_client());
     for garbage in
         [&b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03"[..], b"HELLO\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"]

@@ -61,7 +61,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::answer::Answer;
@@ -70,6 +69,7 @@ use crate::error::StoreError;
 use crate::messages::{DAY_MS, Message, Messages, Page, Query, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
+use crate::threads::Threads;
 
 pub use airline::CassandraAirline;
 use asking::Asking;
@@ -110,8 +110,8 @@ pub struct Cassandra {
     days: KnownDays,
     clock: Arc<Clock>,
     writes: Writes,
-    /// Reads and writes the connections of the first link. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections of the first link.
+    threads: Threads,
 }
 
 impl Cassandra {
@@ -122,15 +122,10 @@ impl Cassandra {
     /// Options that cannot work, nodes that cannot be reached, a keyspace with another replication.
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.threads)
-            .thread_name("cassandra")
-            .enable_all()
-            .build()
-            .map_err(StoreError::no_answer)?;
+        let threads = Threads::new(options.threads, "cassandra")?;
         let common = Common::new(options);
         let options = &common.options;
-        let (link, durability, asking) = runtime.block_on(async {
+        let (link, durability, asking) = threads.block_on(async {
             let link = Link::open(options, common.attempts.clone()).await?;
             let durability = session::durability(&link.session, &options.keyspace).await?;
             let asking = Asking::begin(&link).await?;
@@ -139,9 +134,9 @@ impl Cassandra {
         let room = Semaphore::new(options.waiting_max);
         let sending = Sending::new(common.clone());
         let links = Links::new(link, common);
-        runtime.spawn(KeptLink::keep(Arc::downgrade(&links.first), true));
+        threads.spawn(KeptLink::keep(Arc::downgrade(&links.first), true));
         let clock = asking.clock();
-        runtime.spawn(asking.keep(Arc::downgrade(&links.first)));
+        threads.spawn(asking.keep(Arc::downgrade(&links.first)));
         Ok(Arc::new(Cassandra {
             links,
             durability,
@@ -152,17 +147,13 @@ impl Cassandra {
             days: KnownDays::new(),
             clock,
             writes: Writes::default(),
-            runtime: Some(runtime),
+            threads,
         }))
     }
 
     /// What an acknowledged write is worth on the weakest node, as it was when the store was opened.
     pub fn durability(&self) -> Durability {
         self.durability
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("the runtime is there until drop")
     }
 
     /// Writes as of a time, or as of now and waits until that is past.
@@ -251,15 +242,6 @@ impl Cassandra {
     }
 }
 
-impl Drop for Cassandra {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped; nothing that they do is ours any more
-            runtime.shutdown_background();
-        }
-    }
-}
-
 impl Messages for Cassandra {
     fn add(&self, message: Message) -> Answer<'_, ()> {
         self.take(message, None)
@@ -288,7 +270,7 @@ impl Messages for Cassandra {
         Answer::boxed(async move {
             let _waiting = waiting;
             let _one_at_a_time = self.counting.lock().await;
-            read::count(self.links.first.now(), self.runtime().handle()).await
+            read::count(self.links.first.now(), self.threads.handle()).await
         })
     }
 
@@ -332,7 +314,7 @@ fn check_key(message: &Message) -> Result<(), StoreError> {
 
 impl Cassandra {
     fn own_metrics(&self) -> Vec<OwnMetric> {
-        let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
+        let gauge = OwnMetric::gauge;
         let own = [
             gauge(
                 "cassandra_clock_uncertainty_us",

@@ -343,7 +343,7 @@ impl Feeds for EmbeddedFeed {
     }
 
     fn metrics(&self) -> StoreMetrics {
-        let own = |name, help, value| OwnMetric { name, help, is_counter: false, value };
+        let own = OwnMetric::gauge;
         let bytes = [self.posts.view().table_bytes(), self.inbound.view().table_bytes()];
         let own = vec![
             own("participants", "Participants", self.participants.count()),

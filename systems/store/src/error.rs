@@ -135,4 +135,16 @@ impl StoreError {
     pub(crate) fn no_answer(error: impl std::fmt::Display) -> Self {
         StoreError::NoAnswer { reason: error.to_string().into() }
     }
+
+    /// Whether it may be otherwise in a moment.
+    #[cfg(any(
+        feature = "cassandra",
+        feature = "opensearch",
+        feature = "mariadb",
+        feature = "postgres",
+        feature = "redis"
+    ))]
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. })
+    }
 }

@@ -109,6 +109,7 @@ pub mod opensearch;
 pub mod people;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod reach;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(any(feature = "cassandra", feature = "kafka", feature = "opensearch"))]
@@ -118,6 +119,14 @@ pub mod search;
 pub mod sessions;
 #[cfg(feature = "tantivy")]
 mod tantivy_index;
+#[cfg(any(
+    feature = "cassandra",
+    feature = "mariadb",
+    feature = "opensearch",
+    feature = "postgres",
+    feature = "redis"
+))]
+mod threads;
 
 pub use answer::Answer;
 pub use durability::{Durability, UnknownDurability};
@@ -126,5 +135,6 @@ pub use embedded_feed::EmbeddedFeed;
 pub use error::StoreError;
 pub use inverted::InvertedIndex;
 pub use metrics::{OwnMetric, SYNC_BOUNDS_US, StoreMetrics};
+pub use reach::Reach;
 #[cfg(feature = "tantivy")]
 pub use tantivy_index::TantivyIndex;

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::error::StoreError;
@@ -28,8 +27,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often failed requests are told in the log at most.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-/// Threads that read and write the connections.
-const THREADS: usize = 2;
+/// Threads that read and write the connections of a store.
+pub(crate) const THREADS: usize = 2;
 
 /// What carries a connection on; ends with the reason when it is lost.
 pub(crate) type Carrier = Pin<Box<dyn Future<Output = String> + Send>>;
@@ -89,11 +88,91 @@ impl Bounds {
     }
 }
 
-/// The threads of a store's connections.
-pub(crate) fn runtime(name: &'static str) -> Result<Runtime, StoreError> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(THREADS).thread_name(name).enable_all().build().map_err(StoreError::no_answer)
+/// The `Options` of a store whose server's address may have a password. `$reads` is their method that reads the address,
+/// and the function `place` beside them says where an address leads to without the password.
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
+macro_rules! options {
+    (
+        product: $product:literal,
+        $(#[$form:meta])* url: $url:literal,
+        $(#[$shared:meta])* connections: $connections:literal,
+        reads: $reads:ident
+    ) => {
+        #[doc = concat!("Where ", $product, " is, and how it is used.")]
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct Options {
+            $(#[$form])*
+            pub url: String,
+            /// What an acknowledged write is to be worth.
+            pub durability: Durability,
+            $(#[$shared])*
+            pub connections: usize,
+            /// Most requests taken and not answered yet; more are refused.
+            pub waiting_max: usize,
+            /// How long an answer is waited for.
+            pub timeout: Duration,
+            /// How long the start waits for a server that is not there yet.
+            pub start_timeout: Duration,
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Options {
+                    url: $url.to_owned(),
+                    durability: Durability::default(),
+                    connections: $connections,
+                    waiting_max: 8192,
+                    timeout: Duration::from_secs(5),
+                    start_timeout: Duration::from_secs(30),
+                }
+            }
+        }
+
+        /// Without the password.
+        impl std::fmt::Debug for Options {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let Options { url, durability, .. } = self;
+                f.debug_struct("Options")
+                    .field("url", &place(url))
+                    .field("durability", durability)
+                    .finish_non_exhaustive()
+            }
+        }
+
+        impl Options {
+            /// Those of a system's settings.
+            ///
+            /// # Errors
+            /// As of [`Options::check`].
+            pub fn reach(reach: crate::Reach) -> Result<Self, StoreError> {
+                let crate::Reach { url, connections, waiting_max, timeout, start_timeout } = reach;
+                let durability = Durability::default();
+                let options = Options { url, durability, connections, waiting_max, timeout, start_timeout };
+                options.check().map(|()| options)
+            }
+
+            /// Refuses what cannot work. No error has the password.
+            ///
+            /// # Errors
+            /// The first value that is none, or out of its bounds.
+            pub fn check(&self) -> Result<(), StoreError> {
+                self.$reads()?;
+                self.bounds().check()
+            }
+
+            pub(super) fn place(&self) -> Arc<str> {
+                place(&self.url)
+            }
+
+            pub(super) fn bounds(&self) -> crate::links::Bounds {
+                let Options { connections, waiting_max, timeout, start_timeout, .. } = *self;
+                crate::links::Bounds { connections, waiting_max, timeout, start_timeout }
+            }
+        }
+    };
 }
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
+pub(crate) use options;
 
 /// The connections of a store.
 pub(crate) struct Links<C: Connect> {
@@ -199,9 +278,8 @@ impl<C: Connect> Links<C> {
                 );
                 return Ok(());
             }
-            if let Some(error) =
-                error.filter(|error| !is_transient(error) || begun.elapsed() > self.bounds.start_timeout)
-            {
+            let is_late = begun.elapsed() > self.bounds.start_timeout;
+            if let Some(error) = error.filter(|error| is_late || !error.is_transient()) {
                 return Err(error);
             }
         }
@@ -235,7 +313,7 @@ impl<C: Connect> Links<C> {
                     }
                 }
                 Err(error) => {
-                    match is_transient(&error) {
+                    match error.is_transient() {
                         true => tracing::debug!(%error, "no connection yet"),
                         false => self.tell(&error.to_string()),
                     }
@@ -327,14 +405,8 @@ impl<C: Connect> Links<C> {
     /// All that is counted here.
     pub(crate) fn metrics(&self) -> Vec<OwnMetric> {
         let Counters { answered, failed, timeouts, refused, lost, connected } = &self.counters;
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
-        let gauge =
-            |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
+        let counter = OwnMetric::counter;
+        let gauge = |name, help, value: usize| OwnMetric::gauge(name, help, value as u64);
         let waiting = self.bounds.waiting_max - self.room.available_permits();
         vec![
             gauge("connections", "Connections that are to be", self.bounds.connections),
@@ -348,11 +420,6 @@ impl<C: Connect> Links<C> {
             counter("lost", "Connections that were lost or given up", lost),
         ]
     }
-}
-
-/// Whether it may be otherwise in a moment.
-pub(crate) fn is_transient(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. })
 }
 
 /// As an address has them: what has colons of its own stands in brackets.

@@ -28,15 +28,14 @@ mod people;
 mod schema;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use mysql_async::prelude::FromValue;
 use mysql_async::{Row, Value};
-use tokio::runtime::Runtime;
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Links, is_transient, runtime};
+use crate::links::{Links, THREADS};
+use crate::threads::{Threads, once_there};
 
 pub use airline::Mariadb;
 use link::{Connector, Statement};
@@ -44,37 +43,25 @@ pub use options::Options;
 pub use people::MariadbPeople;
 use schema::Schema;
 
-/// Until it is tried again to make the schema.
-const PAUSE: Duration = Duration::from_millis(200);
-
 /// The connections to a database with some schema, and who carries them on.
 struct Server {
     links: Arc<Links<Connector>>,
     durability: Durability,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 impl Server {
     fn open(options: Options, schema: &'static Schema) -> Result<Self, StoreError> {
         options.check()?;
-        let runtime = runtime("mariadb")?;
+        let threads = Threads::new(THREADS, "mariadb")?;
         let (durability, bounds) = (options.durability, options.bounds());
         let connector = Connector::new(options, schema)?;
-        let links = runtime.block_on(async {
-            let (begun, mut told) = (Instant::now(), false);
-            while let Err(error) = connector.migrate().await {
-                if !is_transient(&error) || begun.elapsed() > bounds.start_timeout {
-                    return Err(error);
-                }
-                if !std::mem::replace(&mut told, true) {
-                    tracing::info!(%error, "waiting for MariaDB");
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+        let links = threads.block_on(async {
+            once_there("MariaDB", bounds.start_timeout, async || connector.migrate().await).await?;
             Links::start(connector, bounds).await
         })?;
-        Ok(Server { links, durability, runtime: Some(runtime) })
+        Ok(Server { links, durability, _threads: threads })
     }
 
     /// The rows that a statement gives.
@@ -87,15 +74,6 @@ impl Server {
     async fn change(&self, text: impl Into<Statement>, values: Vec<Value>) -> Result<u64, StoreError> {
         let text = text.into();
         self.links.ask(|link| async move { link.ask(text, values).await.map(|(_, changed)| changed) }).await
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
     }
 }
 

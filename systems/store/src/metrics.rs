@@ -20,6 +20,18 @@ pub struct OwnMetric {
     pub value: u64,
 }
 
+impl OwnMetric {
+    /// One that only grows, as it stands now.
+    pub fn counter(name: &'static str, help: &'static str, counter: &AtomicU64) -> Self {
+        OwnMetric { name, help, is_counter: true, value: counter.load(Ordering::Relaxed) }
+    }
+
+    /// One that may fall.
+    pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
+        OwnMetric { name, help, is_counter: false, value }
+    }
+}
+
 /// A snapshot of a store's counters. All counts are since it was opened. What a product does not count is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreMetrics {

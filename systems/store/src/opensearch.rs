@@ -30,15 +30,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
-
 use crate::answer::Answer;
 use crate::error::StoreError;
 use crate::feeds::{Post, PostId, check};
-use crate::links::{Links, runtime};
+use crate::links::{Links, THREADS};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
 use crate::search::{POSTERS_MAX, Search, WORDS_MAX};
+use crate::threads::Threads;
 
 use breaker::Breaker;
 use bulk::Bulk;
@@ -89,8 +88,8 @@ pub struct OpenSearch {
     index: String,
     timeout: Duration,
     writes: Writes,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 impl OpenSearch {
@@ -101,10 +100,10 @@ impl OpenSearch {
     /// Options that cannot work, a server that is not there in time or refuses.
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = runtime("opensearch")?;
+        let threads = Threads::new(THREADS, "opensearch")?;
         let Options { engine, index, timeout, waiting_max, .. } = options.clone();
         let connector = Connector { engine, address: options.address()?, index: index.clone(), timeout };
-        let links = runtime.block_on(Links::start(connector, options.bounds()))?;
+        let links = threads.block_on(Links::start(connector, options.bounds()))?;
         let server = Arc::new(Server {
             engine,
             links,
@@ -113,9 +112,9 @@ impl OpenSearch {
             requests: AtomicU64::new(0),
         });
         let (bulk, sender) = Bulk::new(waiting_max);
-        runtime.spawn(sender.work(server.clone(), index.clone()));
+        threads.spawn(sender.work(server.clone(), index.clone()));
         let writes = Writes::default();
-        Ok(Arc::new(OpenSearch { server, bulk, index, timeout, writes, runtime: Some(runtime) }))
+        Ok(Arc::new(OpenSearch { server, bulk, index, timeout, writes, _threads: threads }))
     }
 
     async fn find(&self, keywords: String, limit: usize) -> Result<Vec<u64>, StoreError> {
@@ -143,15 +142,6 @@ fn first_words(text: &str) -> &str {
         }
     }
     text
-}
-
-impl Drop for OpenSearch {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
-    }
 }
 
 impl Search for OpenSearch {

@@ -34,25 +34,21 @@ mod schema;
 mod text;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Links, is_transient, runtime};
+use crate::links::{Links, THREADS};
 use crate::metrics::OwnMetric;
+use crate::threads::{Threads, once_there};
 
 use airline::Do;
 use link::{Connector, Link, failed};
 pub use options::Options;
 pub use people::PostgresPeople;
 use schema::Schema;
-
-/// Until it is tried again to make the schema.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Sessions, customers, bookings and flights in PostgreSQL.
 pub struct Postgres {
@@ -101,30 +97,21 @@ impl Postgres {
 struct Server {
     links: Arc<Links<Connector>>,
     durability: Durability,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 impl Server {
     fn open(options: Options, schema: &'static Schema) -> Result<Self, StoreError> {
         options.check()?;
-        let runtime = runtime("postgres")?;
+        let threads = Threads::new(THREADS, "postgres")?;
         let (durability, bounds) = (options.durability, options.bounds());
         let connector = Connector::new(options, schema)?;
-        let links = runtime.block_on(async {
-            let (begun, mut told) = (Instant::now(), false);
-            while let Err(error) = connector.migrate().await {
-                if !is_transient(&error) || begun.elapsed() > bounds.start_timeout {
-                    return Err(error);
-                }
-                if !std::mem::replace(&mut told, true) {
-                    tracing::info!(%error, "waiting for PostgreSQL");
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+        let links = threads.block_on(async {
+            once_there("PostgreSQL", bounds.start_timeout, async || connector.migrate().await).await?;
             Links::start(connector, bounds).await
         })?;
-        Ok(Server { links, durability, runtime: Some(runtime) })
+        Ok(Server { links, durability, _threads: threads })
     }
 
     /// The rows that a statement gives.
@@ -141,14 +128,5 @@ impl Server {
             link.client.execute(link.statement(statement), parameters).await.map_err(failed)
         };
         self.links.ask(request).await
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
     }
 }

@@ -28,15 +28,15 @@ use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue};
-use tokio::runtime::Runtime;
 
 use crate::answer::Answer;
 use crate::checks::check_id;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Links, runtime};
+use crate::links::{Links, THREADS};
 use crate::metrics::OwnMetric;
 use crate::sessions::{Session, Sessions};
+use crate::threads::Threads;
 
 pub use cache::RedisCache;
 use link::{Connector, MARK, failed};
@@ -46,8 +46,8 @@ pub use options::Options;
 pub struct Redis {
     links: Arc<Links<Connector>>,
     durability: Durability,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 impl Redis {
@@ -58,10 +58,10 @@ impl Redis {
     /// database with other data.
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = runtime("redis")?;
+        let threads = Threads::new(THREADS, "redis")?;
         let (durability, bounds) = (options.durability, options.bounds());
-        let links = runtime.block_on(Links::start(Connector::new(options)?, bounds))?;
-        Ok(Arc::new(Redis { links, durability, runtime: Some(runtime) }))
+        let links = threads.block_on(Links::start(Connector::new(options)?, bounds))?;
+        Ok(Arc::new(Redis { links, durability, _threads: threads }))
     }
 
     /// What an acknowledged write is worth here.
@@ -79,15 +79,6 @@ impl Redis {
             command.query_async(&mut MultiplexedConnection::clone(&link)).await.map_err(failed)
         };
         self.links.ask(request).await
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
     }
 }
 

@@ -24,7 +24,7 @@ mod redis {
     use tidemark_store::redis::{Options, RedisCache};
 
     use super::*;
-    use crate::common::servers::RedisServer;
+    use crate::common::servers::{RedisServer, Server, eventually};
     use crate::common::wait;
 
     const TTL: Duration = Duration::from_secs(300);
@@ -44,14 +44,6 @@ mod redis {
 
     fn metric(cache: &RedisCache, name: &str) -> u64 {
         cache.metrics().own.iter().find(|own| own.name == name).expect("it is counted").value
-    }
-
-    fn until(what: &str, mut holds: impl FnMut() -> bool) {
-        let begun = Instant::now();
-        while !holds() {
-            assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
     }
 
     fn put(cache: &RedisCache, key: CacheKey, value: &'static str) {
@@ -95,7 +87,7 @@ mod redis {
             let got = caches::get(&*cache, CacheKey::Friends(id));
             assert!(!matches!(got, Cached::Hit(_)), "{id}: {got:?}");
         }
-        until("all is forgotten", || metric(&cache, "forgetting_all") == 0);
+        eventually("all is forgotten", || metric(&cache, "forgetting_all") == 0);
         let theirs: u64 = ::redis::cmd("GET").arg("theirs").query(&mut other).unwrap();
         assert_eq!(theirs, 1);
     }
@@ -113,7 +105,7 @@ mod redis {
         for _ in 0..20 {
             assert_eq!(caches::get(&*cache, caches::KEY), Cached::Skip);
         }
-        until("the breaker is open", || {
+        eventually("the breaker is open", || {
             caches::get(&*cache, caches::KEY);
             metric(&cache, "breaker_open") == 1
         });
@@ -151,7 +143,7 @@ mod redis {
             assert_eq!(caches::get(&*cache, key), Cached::Skip);
         }
         kill_process(id, Signal::CONT).unwrap();
-        until("it is used again", || {
+        eventually("it is used again", || {
             [late, caches::KEY].iter().all(|key| {
                 let got = caches::get(&*cache, *key);
                 assert!(!matches!(got, Cached::Hit(_)), "{key} is stale: {got:?}");

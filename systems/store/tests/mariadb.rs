@@ -1,18 +1,15 @@
 //! A real MariaDB as the store of customers and bookings: needs Debian's package `mariadb-server`.
 #![cfg(feature = "mariadb")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::mariadb::MariadbServer;
-use crate::common::{booking, customer, roles, wait};
+use crate::common::servers::PATIENCE;
+use crate::common::{booking, customer, roles, survives, wait};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::mariadb::{Mariadb, Options};
 use tidemark_store::{Durability, StoreError};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn options(url: &str) -> Options {
     Options {
@@ -26,18 +23,6 @@ fn options(url: &str) -> Options {
 
 fn metric(store: &Mariadb, name: &str) -> u64 {
     store.metrics().iter().find(|own| own.name == name).expect("it is counted").value
-}
-
-/// Asks until it works.
-fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
-    let begun = Instant::now();
-    loop {
-        match ask() {
-            Ok(answer) => return answer,
-            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -119,47 +104,7 @@ fn no_more_is_claimed_than_the_server_does() {
 fn what_was_acknowledged_survives_the_servers_death() {
     let mut server = MariadbServer::start(&[]);
     let store = Mariadb::open(options(&server.database())).unwrap();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..16u128)
-        .map(|writer| {
-            let (store, stop) = (store.clone(), stop.clone());
-            runtime.spawn(async move {
-                let (mut acknowledged, customer_id) = (Vec::new(), format!("writer{writer}"));
-                for id in 0u128.. {
-                    let pair = [booking(&customer_id, id * 2, id), booking(&customer_id, id * 2 + 1, id)];
-                    match store.add(&pair).await {
-                        Ok(()) => acknowledged.push(id * 2),
-                        Err(_) if stop.load(Ordering::Relaxed) => break,
-                        Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                    }
-                }
-                (customer_id, acknowledged)
-            })
-        })
-        .collect();
-    until_it_works(|| match metric(&store, "answered") > 500 {
-        true => Ok(()),
-        false => Err(StoreError::Closed),
-    });
-    server.kill();
-    stop.store(true, Ordering::Relaxed);
-    let acknowledged: Vec<_> = writers.into_iter().map(|writer| runtime.block_on(writer).unwrap()).collect();
-    // while it is away every request fails, and soon
-    let error = runtime.block_on(store.of_customer("writer0")).unwrap_err();
-    assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
-    server.start_again();
-    until_it_works(|| runtime.block_on(Bookings::count(&*store)));
-    for (customer_id, ids) in acknowledged {
-        let there = runtime.block_on(store.of_customer(&customer_id)).unwrap();
-        let mut found: Vec<u128> = there.iter().map(|one| one.id).collect();
-        assert_eq!(found.len() % 2, 0, "all or none");
-        found.retain(|id| id % 2 == 0);
-        let missing: Vec<_> = ids.iter().filter(|id| !found.contains(id)).collect();
-        assert!(missing.is_empty(), "{customer_id}: {missing:?} were acknowledged and are not there");
-        assert!(found.is_sorted(), "in the order of adding");
-    }
+    survives::what_was_acknowledged(&mut server, &store, 1, || metric(&store, "answered"));
     assert!(metric(&store, "lost") >= 1);
 }
 

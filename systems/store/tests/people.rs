@@ -29,13 +29,28 @@ fn embedded() {
     });
 }
 
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
+fn on_a_server(database: &dyn Fn() -> String, open: &dyn Fn(&str) -> std::sync::Arc<dyn People>) {
+    let checks: [fn(people::Open<'_>); 5] = [
+        people::participants_are_found_by_id_and_by_name,
+        people::who_is_not_there_has_no_friends,
+        people::a_friendship_is_symmetric_and_there_is_one_of_two,
+        people::friends_who_ask_for_each_other_at_once_have_one_friendship,
+        people::all_of_it_is_there_again_and_numbers_go_on,
+    ];
+    for check in checks {
+        let url = database();
+        check(&|| open(&url));
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod postgres {
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
-    use crate::common::servers::PostgresServer;
+    use crate::common::servers::{PATIENCE, PostgresServer, Server, until_it_works};
     use tidemark_store::StoreError;
     use tidemark_store::postgres::{Options, PostgresPeople};
 
@@ -44,7 +59,7 @@ mod postgres {
             url: url.to_owned(),
             connections: 2,
             timeout: Duration::from_secs(60),
-            start_timeout: Duration::from_secs(120),
+            start_timeout: PATIENCE,
             ..Options::default()
         }
     }
@@ -56,15 +71,7 @@ mod postgres {
     #[test]
     fn it_has_people() {
         let server = PostgresServer::start(&[]);
-        let with = |check: fn(people::Open<'_>)| {
-            let url = server.database();
-            check(&|| open(&url));
-        };
-        with(people::participants_are_found_by_id_and_by_name);
-        with(people::who_is_not_there_has_no_friends);
-        with(people::a_friendship_is_symmetric_and_there_is_one_of_two);
-        with(people::friends_who_ask_for_each_other_at_once_have_one_friendship);
-        with(people::all_of_it_is_there_again_and_numbers_go_on);
+        on_a_server(&|| server.database(), &open);
         let url = server.database();
         people::nobody_has_more_friends_than_there_can_be(&|| open(&url), &|participant| {
             server.sql(
@@ -128,31 +135,24 @@ mod postgres {
         let begun = std::time::Instant::now();
         let error = loop {
             match wait(people.create("Ann".into())) {
-                Ok(_) => assert!(begun.elapsed() < Duration::from_secs(120), "it goes on"),
+                Ok(_) => assert!(begun.elapsed() < PATIENCE, "it goes on"),
                 Err(error) => break error,
             }
         };
         assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
         server.start_again();
-        let begun = std::time::Instant::now();
-        let found = loop {
-            match wait(people.find(joe.id)) {
-                Ok(found) => break found,
-                Err(error) => assert!(begun.elapsed() < Duration::from_secs(120), "{error}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        assert_eq!(found, Some(joe));
+        assert_eq!(until_it_works(|| wait(people.find(joe.id))), Some(joe));
     }
 }
 
 #[cfg(feature = "mariadb")]
 mod mariadb {
     use std::sync::Arc;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
     use crate::common::mariadb::MariadbServer;
+    use crate::common::servers::{PATIENCE, Server, until_it_works};
     use rustix::process::{Pid, Signal, kill_process};
     use tidemark_store::StoreError;
     use tidemark_store::mariadb::{MariadbPeople, Options};
@@ -162,7 +162,7 @@ mod mariadb {
             url: url.to_owned(),
             connections: 4,
             timeout: Duration::from_secs(60),
-            start_timeout: Duration::from_secs(120),
+            start_timeout: PATIENCE,
             ..Options::default()
         }
     }
@@ -174,15 +174,7 @@ mod mariadb {
     #[test]
     fn it_has_people() {
         let server = MariadbServer::start(&[]);
-        let with = |check: fn(people::Open<'_>)| {
-            let url = server.database();
-            check(&|| open(&url));
-        };
-        with(people::participants_are_found_by_id_and_by_name);
-        with(people::who_is_not_there_has_no_friends);
-        with(people::a_friendship_is_symmetric_and_there_is_one_of_two);
-        with(people::friends_who_ask_for_each_other_at_once_have_one_friendship);
-        with(people::all_of_it_is_there_again_and_numbers_go_on);
+        on_a_server(&|| server.database(), &open);
         let url = server.database();
         people::nobody_has_more_friends_than_there_can_be(&|| open(&url), &|participant| {
             server.sql(
@@ -238,17 +230,6 @@ mod mariadb {
         let error = with(Durability::Synced).err().expect("it does not sync").to_string();
         assert!(error.contains("buffered, not synced"), "{error}");
         drop(with(Durability::Buffered).unwrap());
-    }
-
-    fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
-        let begun = Instant::now();
-        loop {
-            match ask() {
-                Ok(answer) => return answer,
-                Err(error) => assert!(begun.elapsed() < Duration::from_secs(120), "{error}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 
     #[test]

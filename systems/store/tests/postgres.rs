@@ -1,20 +1,16 @@
 //! A real PostgreSQL as the store of every role: needs Debian's package `postgresql`.
 #![cfg(feature = "postgres")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::servers::PostgresServer;
-use crate::common::{booking, customer, roles, session, wait};
+use crate::common::servers::{PATIENCE, PostgresServer, Server, until_it_works};
+use crate::common::{booking, customer, roles, session, survives, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::postgres::{Options, Postgres};
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, StoreError};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn options(url: &str) -> Options {
     Options {
@@ -28,18 +24,6 @@ fn options(url: &str) -> Options {
 
 fn metric(store: &Postgres, name: &str) -> u64 {
     store.metrics().iter().find(|own| own.name == name).expect("it is counted").value
-}
-
-/// Asks until it works.
-fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
-    let begun = Instant::now();
-    loop {
-        match ask() {
-            Ok(answer) => return answer,
-            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -128,52 +112,7 @@ fn a_server_that_is_not_there_is_waited_for_and_then_told() {
 fn what_was_acknowledged_survives_the_servers_death() {
     let mut server = PostgresServer::start(&[]);
     let store = Postgres::open(options(&server.database())).unwrap();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    for round in 0..2u128 {
-        let stop = Arc::new(AtomicBool::new(false));
-        let writers: Vec<_> = (0..16u128)
-            .map(|writer| {
-                let (store, stop) = (store.clone(), stop.clone());
-                runtime.spawn(async move {
-                    let (mut acknowledged, customer_id) = (Vec::new(), format!("writer{writer}"));
-                    for id in round * 1_000_000.. {
-                        let pair = [booking(&customer_id, id * 2, id), booking(&customer_id, id * 2 + 1, id)];
-                        match store.add(&pair).await {
-                            Ok(()) => acknowledged.push(id),
-                            Err(_) if stop.load(Ordering::Relaxed) => break,
-                            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                        }
-                    }
-                    (customer_id, acknowledged)
-                })
-            })
-            .collect();
-        let before = metric(&store, "answered");
-        until_it_works(|| match metric(&store, "answered") - before > 500 {
-            true => Ok(()),
-            false => Err(StoreError::Closed),
-        });
-        server.kill();
-        stop.store(true, Ordering::Relaxed);
-        let acknowledged: Vec<_> =
-            writers.into_iter().map(|writer| runtime.block_on(writer).unwrap()).collect();
-        // while it is away every request fails, and soon
-        let error = runtime.block_on(store.of_customer("writer0")).unwrap_err();
-        assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
-        server.start_again();
-        until_it_works(|| runtime.block_on(Bookings::count(&*store)));
-        for (customer_id, ids) in acknowledged {
-            let there = runtime.block_on(store.of_customer(&customer_id)).unwrap();
-            let mut found: Vec<u128> =
-                there.iter().map(|one| one.id).filter(|id| id / 2 >= round * 1_000_000).collect();
-            assert_eq!(found.len() % 2, 0, "all or none");
-            found.retain(|id| id % 2 == 0);
-            let missing: Vec<_> = ids.iter().filter(|id| !found.contains(&(*id * 2))).collect();
-            assert!(missing.is_empty(), "{customer_id}: {missing:?} were acknowledged and are not there");
-            assert!(found.is_sorted(), "in the order of adding");
-        }
-    }
+    survives::what_was_acknowledged(&mut server, &store, 2, || metric(&store, "answered"));
     assert!(metric(&store, "lost") >= 2);
 }
 

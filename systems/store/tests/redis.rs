@@ -1,16 +1,15 @@
 //! A real Redis as the store of sessions: needs Debian's package `redis-server`.
 #![cfg(feature = "redis")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::servers::RedisServer;
+use crate::common::servers::{PATIENCE, RedisServer, Server, until_it_works};
 use crate::common::{roles, session, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_store::redis::{Options, Redis};
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, StoreError};
 
-const PATIENCE: Duration = Duration::from_secs(120);
 const SYNCED: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 fn options(url: &str) -> Options {
@@ -24,17 +23,6 @@ fn options(url: &str) -> Options {
 
 fn metric(store: &Redis, name: &str) -> u64 {
     store.metrics().iter().find(|own| own.name == name).expect("it is counted").value
-}
-
-fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
-    let begun = Instant::now();
-    loop {
-        match ask() {
-            Ok(answer) => return answer,
-            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

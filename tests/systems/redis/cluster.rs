@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
-use super::{PATIENCE, Redis, load_is_on, run, says};
+use super::{Redis, load_is_on, run, says};
+use crate::common::PATIENCE;
 
 /// Keys that are written, found again and counted; two of one tag go together.
 const SESSION: &str = r#"

@@ -13,62 +13,40 @@ use super::{Event, Io, Readiness, Waker, portable};
 use super::{epoll, uring};
 use crate::io::address::Dialer;
 
-/// A back end for sockets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum IoChoice {
-    /// The best that works here.
-    #[default]
-    Auto,
-    /// Completions (Linux 6.1 or later, where it is allowed).
-    IoUring,
-    /// Readiness (Linux 5.11 or later).
-    Epoll,
-    /// What the library offers on every system.
-    Portable,
+tidemark_record::named! {
+    /// A back end for sockets.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum IoChoice {
+        /// The best that works here.
+        #[default]
+        Auto = "auto",
+        /// Completions (Linux 6.1 or later, where it is allowed).
+        IoUring = "io_uring",
+        /// Readiness (Linux 5.11 or later).
+        Epoll = "epoll",
+        /// What the library offers on every system.
+        Portable = "portable",
+    }
 }
 
 impl IoChoice {
-    /// All of them.
-    pub const ALL: [IoChoice; 4] = [IoChoice::Auto, IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
-
     /// What is tried where none is asked for, the fastest first; each system has the last.
     const BY_SPEED: [IoChoice; 3] = [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
 
     /// The same where streams share connections. Their answers come in several packets: who reads once it is awake finds
     /// them together, where the kernel, which reads for io_uring before that, has mostly the first of them.
     const BY_SPEED_OF_STREAMS: [IoChoice; 3] = [IoChoice::Epoll, IoChoice::IoUring, IoChoice::Portable];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            IoChoice::Auto => "auto",
-            IoChoice::IoUring => "io_uring",
-            IoChoice::Epoll => "epoll",
-            IoChoice::Portable => "portable",
-        }
-    }
 }
 
-/// Until when a response time counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Timestamps {
-    /// Until the driver has read the answer, as a client would have to.
-    #[default]
-    Read,
-    /// Until the kernel had its last bytes, where it tells (Linux, TCP): the driver's wake-up is left out.
-    Kernel,
-}
-
-impl Timestamps {
-    /// Both.
-    pub const ALL: [Timestamps; 2] = [Timestamps::Read, Timestamps::Kernel];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Timestamps::Read => "read",
-            Timestamps::Kernel => "kernel",
-        }
+tidemark_record::named! {
+    /// Until when a response time counts.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum Timestamps {
+        /// Until the driver has read the answer, as a client would have to.
+        #[default]
+        Read = "read",
+        /// Until the kernel had its last bytes, where it tells (Linux, TCP): the driver's wake-up is left out.
+        Kernel = "kernel",
     }
 }
 
@@ -82,8 +60,8 @@ impl FromStr for Timestamps {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Timestamps::ALL.into_iter().find(|one| one.name() == text);
-        found.ok_or_else(|| format!("unknown timestamps {text:?}: they are read or kernel"))
+        Timestamps::from_name(text)
+            .ok_or_else(|| format!("unknown timestamps {text:?}: they are read or kernel"))
     }
 }
 
@@ -97,8 +75,8 @@ impl FromStr for IoChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = IoChoice::ALL.into_iter().find(|choice| choice.name() == text);
-        found.ok_or_else(|| format!("unknown back end {text:?}: it is auto, io_uring, epoll or portable"))
+        IoChoice::from_name(text)
+            .ok_or_else(|| format!("unknown back end {text:?}: it is auto, io_uring, epoll or portable"))
     }
 }
 

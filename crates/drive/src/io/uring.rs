@@ -332,10 +332,7 @@ impl Io for Uring {
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
-        match self.held.is_empty() {
-            true => Ok(()),
-            false => self.submit(),
-        }
+        if self.held.is_empty() { Ok(()) } else { self.submit() }
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {

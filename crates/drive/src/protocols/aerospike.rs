@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{AerospikeRequest, Limits, RequestKind};
+use tidemark_scenario::plan::{AerospikeRequest, RequestKind};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::aerospike::{
     Action, EXPIRES_S, Extra, Form, GENERATIONS, InfoDecoder, Kind, ReplyDecoder, ReplyError, ReplyLimits,
@@ -62,10 +62,6 @@ impl Client for Aerospike {
                 return self.check(&decoder);
             }
         }
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

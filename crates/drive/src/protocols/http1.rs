@@ -7,7 +7,7 @@ mod messages;
 mod streams;
 mod websocket;
 
-use tidemark_scenario::plan::{EventStreamStep, Limits, RequestKind, WebSocketStep};
+use tidemark_scenario::plan::{EventStreamStep, RequestKind, WebSocketStep};
 
 use crate::io::Io;
 use crate::protocols::codec::{ByteTransport, byte_transport};
@@ -27,10 +27,6 @@ impl Client for Http1 {
 
     fn takes(&self, ask: &RequestKind) -> bool {
         matches!(ask, RequestKind::Http(_) | RequestKind::WebSocket(_) | RequestKind::EventStream(_))
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
@@ -59,9 +55,6 @@ impl Client for Http1 {
             return byte_transport::<I, Answers>(io, &setup, requests);
         }
         let http = ByteTransport::new(io, requests, setup.plan.limits.body_bytes);
-        match streams {
-            true => Box::new(EventStreams::new(http, &setup)),
-            false => Box::new(Messages::new(http, setup)),
-        }
+        if streams { Box::new(EventStreams::new(http, &setup)) } else { Box::new(Messages::new(http, setup)) }
     }
 }

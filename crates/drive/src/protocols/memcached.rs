@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Limits, MemcachedCommand, MemcachedWord, RequestKind};
+use tidemark_scenario::plan::{MemcachedCommand, MemcachedWord, RequestKind};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::memcached::{
     Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_count, is_key, is_time, is_word,
@@ -65,10 +65,6 @@ impl Client for Memcached {
                 return Ok(());
             }
         }
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

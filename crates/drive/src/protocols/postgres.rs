@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Limits, RequestKind, TransactionPart};
+use tidemark_scenario::plan::{RequestKind, TransactionPart};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, write};
 
@@ -54,10 +54,6 @@ impl Client for Postgres {
 
     fn tls_request(&self) -> Option<TlsRequest> {
         Some(TlsRequest { question: SSL_REQUEST, answers: *b"SN", is_optional: self.may_be_plain })
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Limits, RedisCommand, RequestKind, RequestPlan};
+use tidemark_scenario::plan::{RedisCommand, RequestKind, RequestPlan};
 use tidemark_wire::resp::{self, Keep, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::error::DriveError;
@@ -139,10 +139,6 @@ impl Client for Redis {
             *shards = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
         Ok(())
-    }
-
-    fn depth(&self, limits: &Limits) -> usize {
-        limits.pipeline
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

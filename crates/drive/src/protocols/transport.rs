@@ -351,7 +351,9 @@ pub(crate) trait Client {
         None
     }
     /// Requests at once on a connection, as the plan wants it and the server takes them.
-    fn depth(&self, limits: &Limits) -> usize;
+    fn depth(&self, limits: &Limits) -> usize {
+        limits.pipeline
+    }
     /// What carries them over these sockets.
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport>;
 }

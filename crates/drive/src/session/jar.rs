@@ -146,9 +146,10 @@ mod tests {
     fn put(jar: &mut Jar, text: &str, now_s: i64) -> bool {
         let set = cookie::parse(text.as_bytes()).unwrap();
         let place = Place { name: set.name, domain: b"h", path: set.path.unwrap_or(b"/") };
-        match set.is_removed(now_s) {
-            true => jar.remove(place),
-            false => return jar.put(place, &set, now_s),
+        if set.is_removed(now_s) {
+            jar.remove(place)
+        } else {
+            return jar.put(place, &set, now_s);
         }
         true
     }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use h2::server::{self, SendResponse};
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response};
 use tidemark_drive::{DriveOptions, Grpc, Protocol};
-use tidemark_scenario::Plan;
 use tidemark_scenario::protobuf::Types;
 
 use super::options;
@@ -27,13 +25,6 @@ service S {
   rpc Both(stream M) returns (stream M);
 }
 "#;
-
-/// A plan of these steps, and options to drive it.
-pub fn plan(steps: &str, more: &str) -> Plan {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    let text = format!("sessions:\n  a:\n    steps:\n{steps}{more}\n");
-    tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
-}
 
 pub fn types() -> Types {
     let folder = tempfile::tempdir().unwrap();

@@ -167,6 +167,51 @@ fn receive(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Vec<u
     }
 }
 
+/// The plan of a scenario.
+pub fn load(text: &str) -> Plan {
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]);
+    plan.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// The plan of a session with these steps, and of what stands behind it.
+pub fn with_steps(steps: &str, rest: &str) -> Plan {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    load(&format!("sessions:\n  a:\n    steps:\n{steps}{rest}\n"))
+}
+
+/// So many sessions of these steps, however long a busy machine takes for them.
+pub fn so_many(steps: &str, sessions: u64, load: &str, limits: &str) -> Plan {
+    with_steps(
+        steps,
+        &format!("load: {{{load}, hold: 60s}}\nlimits: {{sessions: {sessions}, drain: 5s, {limits}}}"),
+    )
+}
+
+/// How often there was each outcome.
+pub fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
+    let all = Outcome::ALL.map(|outcome| (outcome, sum.outcome(outcome)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// The same of a label.
+pub fn outcomes_of(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
+    let index = labels.iter().position(|known| known == label).expect("a label") as u16;
+    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
+    of.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// What is told of errors, without the same again.
+pub fn told(sum: &Sum) -> Vec<&str> {
+    let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
+    details.dedup();
+    details
+}
+
+/// The same in one text.
+pub fn details(sum: &Sum) -> String {
+    told(sum).join(" | ")
+}
+
 /// A GET that is labelled by its place.
 pub fn get(label: u16, target: &str) -> RequestPlan {
     RequestPlan {

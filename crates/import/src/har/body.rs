@@ -12,6 +12,7 @@ use url::form_urlencoded;
 use super::entry::{Body, Pair};
 use super::hidden::{has_secret, is_hidden, is_secret_name};
 use super::{decoded, short};
+use crate::draft::depth;
 
 /// Largest body that is taken over, bytes.
 pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
@@ -223,14 +224,6 @@ fn form_text(text: &str, secret: &mut dyn FnMut(&str) -> String) -> String {
     };
     let fields: Vec<String> = text.split('&').map(field).collect();
     fields.join("&")
-}
-
-fn depth(value: &Json) -> usize {
-    match value {
-        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Json::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 1,
-    }
 }
 
 /// JSON as source. `name` is the nearest one above; `is_secret_part` if that, or one above it, is a secret's.

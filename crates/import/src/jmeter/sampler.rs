@@ -298,10 +298,7 @@ impl<'a> Making<'a> {
             Some((_, requests)) => *requests += 1,
             None => self.origins.push((origin.to_owned(), 1)),
         }
-        match self.system.as_deref() == Some(origin) {
-            true => path,
-            false => format!("{origin}{path}"),
-        }
+        if self.system.as_deref() == Some(origin) { path } else { format!("{origin}{path}") }
     }
 
     /// The sampler's name; what varies in it is named only. No label is of two places.

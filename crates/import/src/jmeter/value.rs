@@ -123,10 +123,7 @@ impl Making<'_> {
         in_path: bool,
         hole: impl Fn(&Expr) -> String,
     ) -> String {
-        let plain = |text: &str| match in_path {
-            true => verbatim(&text.replace(' ', "%20")),
-            false => verbatim(text),
-        };
+        let plain = |text: &str| if in_path { verbatim(&text.replace(' ', "%20")) } else { verbatim(text) };
         let mut out = String::new();
         for piece in pieces(text) {
             match piece {

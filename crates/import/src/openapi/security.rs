@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use tidemark_scenario::secrets::is_secret_name;
 use tidemark_scenario::source::{Map, Request, verbatim};
 
-use super::is_header;
+use super::request::is_header;
 use crate::names::{Settings, name_of, variable};
 
 /// What a request carries for a scheme.

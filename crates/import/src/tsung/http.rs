@@ -14,6 +14,8 @@ use super::sources::Contents;
 use super::steps::State;
 use super::{BYTES_MAX, Making, REQUESTS_MAX, shown};
 use crate::add_header;
+use crate::draft::depth;
+use crate::har::decoded;
 use crate::har::hidden::{has_secret, is_hidden, is_secret_name};
 use crate::holes::{Hole, Place, Text};
 use crate::xml::Element;
@@ -488,13 +490,6 @@ fn size(element: &Element) -> usize {
 
 /// JSON that can be written again with the same meaning.
 fn parsed(text: &str) -> Option<Json> {
-    fn depth(value: &Json) -> usize {
-        match value {
-            Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-            Json::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-            _ => 1,
-        }
-    }
     if text.matches(':').count() > FIELDS_MAX {
         return None;
     }
@@ -527,11 +522,6 @@ fn label(method: &str, path: &str, common: &Common) -> String {
         Some(tag) => format!("{label} ({tag})"),
         None => label,
     }
-}
-
-fn decoded(text: &str) -> String {
-    let field = format!("={text}");
-    form_urlencoded::parse(field.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 fn encoded(text: &str) -> String {

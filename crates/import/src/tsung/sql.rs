@@ -1,5 +1,6 @@
 //! Statements for PostgreSQL.
 
+use tidemark_scenario::REFUSED_SQL;
 use tidemark_scenario::source::{Map, Step, Value, verbatim};
 
 use super::answer::Kind;
@@ -113,7 +114,7 @@ impl Making<'_> {
             return None;
         };
         let first = statement.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-        if first.is_empty() || REFUSED.contains(&first.to_ascii_uppercase().as_str()) {
+        if first.is_empty() || REFUSED_SQL.contains(&first.to_ascii_uppercase().as_str()) {
             self.tell(
                 element,
                 format!(
@@ -142,28 +143,6 @@ impl Making<'_> {
         Some(answer.around(Step::Other(step), self))
     }
 }
-
-/// Statements that change a connection, which the scenario language does not take.
-const REFUSED: [&str; 18] = [
-    "BEGIN",
-    "START",
-    "COMMIT",
-    "END",
-    "ROLLBACK",
-    "ABORT",
-    "SAVEPOINT",
-    "RELEASE",
-    "PREPARE",
-    "DEALLOCATE",
-    "DISCARD",
-    "SET",
-    "RESET",
-    "LISTEN",
-    "UNLISTEN",
-    "DECLARE",
-    "FETCH",
-    "COPY",
-];
 
 /// A statement with a place for each variable, and the values. A text in quotes with variables in it is one value.
 fn placed(text: &Text) -> Option<(String, Vec<String>)> {

@@ -57,25 +57,15 @@ pub struct FleetOptions {
     pub on_loss: OnLoss,
 }
 
-/// What becomes of the share of an agent that is lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnLoss {
-    /// It is never sent, and counts so.
-    #[default]
-    NeverSent,
-    /// The others take it over.
-    Rebalance,
-}
-
-impl OnLoss {
-    const ALL: [OnLoss; 2] = [OnLoss::NeverSent, OnLoss::Rebalance];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            OnLoss::NeverSent => "never-sent",
-            OnLoss::Rebalance => "rebalance",
-        }
+tidemark_record::named! {
+    /// What becomes of the share of an agent that is lost.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum OnLoss {
+        /// It is never sent, and counts so.
+        #[default]
+        NeverSent = "never-sent",
+        /// The others take it over.
+        Rebalance = "rebalance",
     }
 }
 
@@ -89,8 +79,7 @@ impl FromStr for OnLoss {
     type Err = String;
 
     fn from_str(name: &str) -> Result<OnLoss, String> {
-        let is_it = |on_loss: &OnLoss| on_loss.name() == name;
-        OnLoss::ALL.into_iter().find(is_it).ok_or_else(|| "write never-sent or rebalance".into())
+        OnLoss::from_name(name).ok_or_else(|| "write never-sent or rebalance".into())
     }
 }
 

@@ -3,9 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::{News, Over};
+use super::News;
 use crate::exchange::shown;
 use crate::figures::{Connection, Endpoint, MaintenanceKind, Scope};
+use crate::over::Over;
 
 /// How long it may take for each answer: it gives none while it forks.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use tidemark_scenario::plan::System;
 
 use super::WITHIN;
 use super::product::{Product, Scope, Stats};
-use crate::faults::Over;
+use crate::over::Over;
 use crate::products::WITH_FIGURES;
 use crate::products::redis::resp;
 use crate::target::{connect, target};

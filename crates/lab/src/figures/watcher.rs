@@ -11,7 +11,7 @@ use super::endpoint::{Connection, Endpoint};
 use super::product::{Figure, FigureKind, Scope, Stats};
 use super::tracker::{Begun, Change, Ended, Tracker};
 use crate::exchange::{no_answer, shown};
-use crate::faults::Over;
+use crate::over::Over;
 use crate::timetable::microseconds;
 
 /// How often a server is asked whether something is under way.

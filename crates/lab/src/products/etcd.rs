@@ -2,7 +2,6 @@
 //! the name of its only member.
 
 use std::io;
-use std::net::SocketAddr;
 
 use serde::Deserialize;
 use tidemark_scenario::plan::Store;
@@ -27,11 +26,6 @@ impl Launcher for Etcd {
     fn ports(&self, _: &Store) -> &'static [u16] {
         // clients, members
         &[2379, 2380]
-    }
-
-    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
-        let address = addresses.first()?;
-        Some(format!("http://{address}"))
     }
 
     fn remarks(&self, _: &Store) -> String {
@@ -87,31 +81,18 @@ struct Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stores::launcher::tests::node;
     use crate::stores::rest::tests::{answers, ok};
-    use std::net::IpAddr;
     use tidemark_scenario::plan::Product;
 
     #[test]
     fn a_node_listens_behind_its_link_and_says_the_address_of_that() {
-        let addresses: [IpAddr; 2] = ["127.0.0.1", "127.0.0.11"].map(|ip| ip.parse().unwrap());
         let store = Store::new("registry", Product::Etcd);
-        let words = Etcd
-            .command(&NodeSetup {
-                store: &store,
-                index: 0,
-                identity: "tidemark-1",
-                password: "p",
-                addresses: &addresses[..1],
-                listen: addresses[1],
-                ports: &[2479, 2480],
-                configuration: "/run/stores/registry".into(),
-                data: "/run/data/registry".into(),
-                program: &Program { folder: "/usr/bin".into(), ..Program::default() },
-            })
-            .unwrap();
+        let program = Program { folder: "/usr/bin".into(), ..Program::default() };
+        let words = Etcd.command(&node(&store, &[2479, 2480], &program)).unwrap();
         let line = words.join(" ");
         for part in [
-            "/usr/bin/etcd --name tidemark-1 --data-dir /run/data/registry ",
+            "/usr/bin/etcd --name tidemark-1 --data-dir /run/data/a b ",
             "--listen-client-urls http://127.0.0.11:2479 --advertise-client-urls http://127.0.0.1:2479 ",
             "--listen-peer-urls http://127.0.0.11:2480 ",
             "--initial-cluster tidemark-1=http://127.0.0.11:2480 ",

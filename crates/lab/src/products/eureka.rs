@@ -3,44 +3,43 @@
 //! The project's jars come without a program. A small one is compiled before the first start. The server is known by the
 //! name that it gives itself in each answer.
 
-use std::fs;
 use std::io;
-use std::net::SocketAddr;
 
 use tidemark_scenario::plan::Store;
 
 use crate::error::LabError;
+use crate::stores::compiled::Compiled;
 use crate::stores::jars::Jars;
-use crate::stores::java::Needs;
-use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, class_path, compile, text,
-    with_jars,
-};
+use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program};
 use crate::stores::rest;
 
-const MIB: u64 = 1 << 20;
-
-const JARS: Jars =
-    Jars { title: "Eureka 4.3.0", folder: "eureka-4.3.0", pom: include_str!("eureka/eureka-4.3.xml") };
-/// The program, and its class.
-const MAIN: &str = include_str!("eureka/Registry.java");
+const PROGRAM: Compiled = Compiled {
+    jars: Jars { title: "Eureka 4.3.0", folder: "eureka-4.3.0", pom: include_str!("eureka/eureka-4.3.xml") },
+    java: 17,
+    class: CLASS,
+    source: include_str!("eureka/Registry.java"),
+    options: &[
+        "-XX:+UseSerialGC",
+        // it is up sooner
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:+PerfDisableSharedMem",
+        "-Djava.awt.headless=true",
+    ],
+};
+/// The class of its program.
 const CLASS: &str = "Registry";
 
 /// Eureka.
 pub struct Eureka;
 
 impl Launcher for Eureka {
-    fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        with_jars(JARS, Needs::CompilerFrom(17), fetch)
+    fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        PROGRAM.program(store, fetch)
     }
 
     fn ports(&self, _: &Store) -> &'static [u16] {
         &[8761]
-    }
-
-    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
-        let address = addresses.first()?;
-        Some(format!("http://{address}"))
     }
 
     fn remarks(&self, _: &Store) -> String {
@@ -50,25 +49,15 @@ impl Launcher for Eureka {
     }
 
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
-        fs::create_dir_all(&node.configuration)?;
-        fs::create_dir_all(node.data.join("tmp"))?;
-        fs::write(node.configuration.join(format!("{CLASS}.java")), MAIN)
+        PROGRAM.write(node)
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
-        compile(node, CLASS)
+        PROGRAM.compile(node)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
-        let configuration = text(&node.configuration);
-        let mut words = vec![
-            node.program.java(),
-            format!("-Xmx{}M", node.store.heap_bytes / MIB),
-            format!("-XX:ErrorFile={configuration}/java-error.log"),
-            format!("-Djava.io.tmpdir={}", text(&node.data.join("tmp"))),
-        ];
-        words.extend(JAVA_OPTIONS.map(str::to_owned));
-        words.extend(["-cp".into(), class_path(node), CLASS.into()]);
+        let mut words = PROGRAM.command(node, &[]);
         let (listen, port) = (node.listen, node.ports[0]);
         words.extend([
             format!("--server.address={listen}"),
@@ -92,15 +81,6 @@ impl Launcher for Eureka {
     }
 }
 
-const JAVA_OPTIONS: [&str; 5] = [
-    "-XX:+UseSerialGC",
-    // it is up sooner
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-XX:+PerfDisableSharedMem",
-    "-Djava.awt.headless=true",
-];
-
 const SETTINGS: [&str; 7] = [
     // not what lies in the folder from which the run is started
     "--spring.config.location=optional:classpath:/",
@@ -115,33 +95,20 @@ const SETTINGS: [&str; 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stores::launcher::tests::node;
     use crate::stores::rest::tests::{answers, ok};
-    use std::net::IpAddr;
+    use std::net::SocketAddr;
     use tidemark_scenario::plan::Product;
 
     #[test]
     fn a_node_is_started_as_the_scenario_says() {
-        let addresses: [IpAddr; 2] = ["127.0.0.1", "127.0.0.11"].map(|ip| ip.parse().unwrap());
-        let store = Store { heap_bytes: 300 * MIB, ..Store::new("registry", Product::Eureka) };
+        let store = Store { heap_bytes: 300 << 20, ..Store::new("registry", Product::Eureka) };
         let program = Program { folder: "/lib".into(), ..Program::default() };
-        let words = Eureka
-            .command(&NodeSetup {
-                store: &store,
-                index: 0,
-                identity: "tidemark-1",
-                password: "p",
-                addresses: &addresses[..1],
-                listen: addresses[1],
-                ports: &[8861],
-                configuration: "/run/stores/registry".into(),
-                data: "/run/data/registry".into(),
-                program: &program,
-            })
-            .unwrap();
+        let words = Eureka.command(&node(&store, &[8861], &program)).unwrap();
         for word in [
             "-Xmx300M",
-            "-Djava.io.tmpdir=/run/data/registry/tmp",
-            "/run/stores/registry:/lib/*",
+            "-Djava.io.tmpdir=/run/data/a b/tmp",
+            "/run/stores/it's here:/lib/*",
             "--server.address=127.0.0.11",
             "--server.port=8861",
             "--server.server-header=tidemark-1",

@@ -41,6 +41,11 @@ impl Launcher for Kafka {
         &[9092, 9093, 9094]
     }
 
+    /// It is known by addresses.
+    fn url(&self, _: &Store, _: &[SocketAddr], _: &str) -> Option<String> {
+        None
+    }
+
     fn remarks(&self, store: &Store) -> String {
         let flush = match store.is_synced() {
             true => "flushed to disk with each batch, before it is acknowledged",

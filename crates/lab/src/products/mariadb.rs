@@ -159,28 +159,16 @@ fn configuration(node: &NodeSetup<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
+    use crate::stores::launcher::tests::node;
     use tidemark_scenario::plan::Product;
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
-        let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
         let store = Store { memory_bytes: Some(64 << 20), ..Store::new("people", Product::Mariadb) };
-        let text = configuration(&NodeSetup {
-            store: &store,
-            index: 0,
-            identity: "tidemark-1",
-            password: "p",
-            addresses: &addresses,
-            listen: addresses[0],
-            ports: &[3406],
-            configuration: "/c".into(),
-            data: "/run/a b".into(),
-            program: &Program::default(),
-        });
+        let text = configuration(&node(&store, &[3406], &Program::default()));
         for line in [
-            "datadir=\"/run/a b/db\"",
-            "tmpdir=\"/run/a b\"",
+            "datadir=\"/run/data/a b/db\"",
+            "tmpdir=\"/run/data/a b\"",
             "port=3406",
             "report_host=tidemark-1",
             "innodb_flush_log_at_trx_commit=1",

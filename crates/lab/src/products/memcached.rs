@@ -6,6 +6,6 @@ mod start;
 mod stats;
 
 pub use figures::Memcached as Figures;
-pub use read_back::Items;
+pub use read_back::read;
 pub use start::Memcached;
 use stats::stats;

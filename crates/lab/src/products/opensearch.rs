@@ -12,41 +12,49 @@ use serde::Deserialize;
 use tidemark_scenario::plan::Store;
 
 use crate::error::LabError;
+use crate::stores::compiled::Compiled;
 use crate::stores::jars::Jars;
-use crate::stores::java::Needs;
 use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, class_path, compile, text,
-    with_jars, yaml_quoted,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, yaml_quoted,
 };
 use crate::stores::rest;
 
-const MIB: u64 = 1 << 20;
-
-const JARS: Jars = Jars {
-    title: "OpenSearch 3.8.0",
-    folder: "opensearch-3.8.0",
-    pom: include_str!("opensearch/opensearch-3.8.xml"),
+const PROGRAM: Compiled = Compiled {
+    jars: Jars {
+        title: "OpenSearch 3.8.0",
+        folder: "opensearch-3.8.0",
+        pom: include_str!("opensearch/opensearch-3.8.xml"),
+    },
+    java: 21,
+    class: CLASS,
+    source: include_str!("opensearch/SingleNode.java"),
+    options: &[
+        "-XX:+UseG1GC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:+PerfDisableSharedMem",
+        "-Djava.awt.headless=true",
+        "-Djava.locale.providers=CLDR",
+        "-Djna.nosys=true",
+        "-Dlog4j2.disable.jmx=true",
+        "-Dopensearch.networkaddress.cache.ttl=60",
+        "--add-modules=jdk.incubator.vector",
+        "--enable-native-access=ALL-UNNAMED",
+    ],
 };
-/// The program, and its class.
-const MAIN: &str = include_str!("opensearch/SingleNode.java");
+/// The class of its program.
 const CLASS: &str = "SingleNode";
 
 /// OpenSearch.
 pub struct OpenSearch;
 
 impl Launcher for OpenSearch {
-    fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        with_jars(JARS, Needs::CompilerFrom(21), fetch)
+    fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        PROGRAM.program(store, fetch)
     }
 
     fn ports(&self, _: &Store) -> &'static [u16] {
         // clients, nodes; 9300, which is usual, is the one for clients where 9200 is taken
         &[9200, 9201]
-    }
-
-    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
-        let address = addresses.first()?;
-        Some(format!("http://{address}"))
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -61,31 +69,20 @@ impl Launcher for OpenSearch {
     }
 
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
-        fs::create_dir_all(&node.configuration)?;
-        fs::create_dir_all(node.data.join("tmp"))?;
+        PROGRAM.write(node)?;
         fs::write(node.configuration.join("opensearch.yml"), yaml(node))?;
-        fs::write(node.configuration.join("log4j2.properties"), LOG4J)?;
-        fs::write(node.configuration.join(format!("{CLASS}.java")), MAIN)
+        fs::write(node.configuration.join("log4j2.properties"), LOG4J)
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
-        compile(node, CLASS)
+        PROGRAM.compile(node)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
-        let heap_mib = node.store.heap_bytes / MIB;
-        let (configuration, tmp) = (text(&node.configuration), text(&node.data.join("tmp")));
-        let mut words = vec![
-            node.program.java(),
-            format!("-Xms{heap_mib}M"),
-            format!("-Xmx{heap_mib}M"),
-            format!("-XX:ErrorFile={configuration}/java-error.log"),
-            format!("-Djava.io.tmpdir={tmp}"),
-            format!("-Djna.tmpdir={tmp}"),
-        ];
-        words.extend(FIXED_OPTIONS.map(str::to_owned));
-        words.extend(["-cp".into(), class_path(node), CLASS.into()]);
-        words.extend([configuration, text(&node.data), translog(node.store).into()]);
+        let heap_mib = node.store.heap_bytes >> 20;
+        let own = [format!("-Xms{heap_mib}M"), format!("-Djna.tmpdir={}", text(&node.data.join("tmp")))];
+        let mut words = PROGRAM.command(node, &own);
+        words.extend([text(&node.configuration), text(&node.data), translog(node.store).into()]);
         Ok(words)
     }
 
@@ -103,19 +100,6 @@ impl Launcher for OpenSearch {
 fn translog(store: &Store) -> &'static str {
     if store.is_synced() { "request" } else { "async" }
 }
-
-const FIXED_OPTIONS: [&str; 10] = [
-    "-XX:+UseG1GC",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-XX:+PerfDisableSharedMem",
-    "-Djava.awt.headless=true",
-    "-Djava.locale.providers=CLDR",
-    "-Djna.nosys=true",
-    "-Dlog4j2.disable.jmx=true",
-    "-Dopensearch.networkaddress.cache.ttl=60",
-    "--add-modules=jdk.incubator.vector",
-    "--enable-native-access=ALL-UNNAMED",
-];
 
 fn yaml(node: &NodeSetup<'_>) -> String {
     format!(
@@ -163,40 +147,28 @@ fn health(address: SocketAddr) -> io::Result<Health> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
+    use crate::stores::launcher::tests::node;
     use tidemark_scenario::plan::{Durability, Product};
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
-        let addresses: [IpAddr; 2] = ["127.0.0.1", "127.0.0.11"].map(|ip| ip.parse().unwrap());
-        let store = Store { heap_bytes: 300 * MIB, ..Store::new("search", Product::Opensearch) };
+        let store = Store { heap_bytes: 300 << 20, ..Store::new("search", Product::Opensearch) };
         let program = Program { folder: "/lib".into(), ..Program::default() };
-        let setup = |store| NodeSetup {
-            store,
-            index: 0,
-            identity: "tidemark-1",
-            password: "p",
-            addresses: &addresses[..1],
-            listen: addresses[1],
-            ports: &[9300, 9301],
-            configuration: "/run/stores/it's here".into(),
-            data: "/run/data/search".into(),
-            program: &program,
-        };
+        let setup = |store| node(store, &[9300, 9301], &program);
         let text = yaml(&setup(&store));
         for line in [
             "cluster.name: tidemark-1",
             "network.host: 127.0.0.11",
             "http.port: 9300",
             "transport.port: 9301",
-            "path.data: '/run/data/search/indices'",
+            "path.data: '/run/data/a b/indices'",
             "path.logs: '/run/stores/it''s here'",
         ] {
             assert!(text.lines().any(|had| had == line), "{line} in\n{text}");
         }
         let command = OpenSearch.command(&setup(&store)).unwrap();
         assert!(command.contains(&"-Xmx300M".into()), "{command:?}");
-        let end = ["SingleNode", "/run/stores/it's here", "/run/data/search", "request"];
+        let end = ["SingleNode", "/run/stores/it's here", "/run/data/a b", "request"];
         assert!(command.ends_with(&end.map(str::to_owned)), "{command:?}");
         let buffered = Store { durability: Durability::Buffered, ..store.clone() };
         assert_eq!(OpenSearch.command(&setup(&buffered)).unwrap().last().unwrap(), "async");

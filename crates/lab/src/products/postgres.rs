@@ -141,29 +141,17 @@ fn configuration(node: &NodeSetup<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
+    use crate::stores::launcher::tests::node;
     use tidemark_scenario::plan::{Durability, Product};
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
-        let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
         let store = Store {
             durability: Durability::Buffered,
             memory_bytes: Some(64 << 20),
             ..Store::new("people", Product::Postgres)
         };
-        let text = configuration(&NodeSetup {
-            store: &store,
-            index: 0,
-            identity: "tidemark-1",
-            password: "p",
-            addresses: &addresses,
-            listen: "127.0.0.11".parse().unwrap(),
-            ports: &[5532],
-            configuration: "/c".into(),
-            data: "/d".into(),
-            program: &Program::default(),
-        });
+        let text = configuration(&node(&store, &[5532], &Program::default()));
         for line in [
             "listen_addresses = '127.0.0.11'",
             "port = 5532",

@@ -12,6 +12,6 @@ mod tests_fake;
 
 pub use figures::Redis;
 pub use flavour::{DRAGONFLY, GARNET, KEYDB, REDIS, VALKEY};
-pub use read_back::Keys;
+pub use read_back::read;
 #[cfg(test)]
 pub use start::{Connection, connect};

@@ -6,26 +6,30 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 
 use serde::Deserialize;
 use tidemark_scenario::plan::Store;
 
 use crate::error::LabError;
+use crate::stores::compiled::Compiled;
 use crate::stores::jars::Jars;
-use crate::stores::java::Needs;
-use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, class_path, compile, text,
-    with_jars,
-};
+use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::stores::rest;
 
-const MIB: u64 = 1 << 20;
-
-const JARS: Jars =
-    Jars { title: "Solr 9.10.1", folder: "solr-9.10.1", pom: include_str!("solr/solr-9.10.xml") };
-/// The program, and its class.
-const MAIN: &str = include_str!("solr/SingleCore.java");
+const PROGRAM: Compiled = Compiled {
+    jars: Jars { title: "Solr 9.10.1", folder: "solr-9.10.1", pom: include_str!("solr/solr-9.10.xml") },
+    java: 17,
+    class: CLASS,
+    source: include_str!("solr/SingleCore.java"),
+    options: &[
+        "-XX:+UseG1GC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:+PerfDisableSharedMem",
+        "-Djava.awt.headless=true",
+        "-Dlog4j2.disable.jmx=true",
+    ],
+};
+/// The class of its program.
 const CLASS: &str = "SingleCore";
 /// The core.
 const CORE: &str = "outbound";
@@ -36,17 +40,12 @@ const SCHEMA: &str = include_str!("solr/schema.xml");
 pub struct Solr;
 
 impl Launcher for Solr {
-    fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
-        with_jars(JARS, Needs::CompilerFrom(17), fetch)
+    fn program(&self, store: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {
+        PROGRAM.program(store, fetch)
     }
 
     fn ports(&self, _: &Store) -> &'static [u16] {
         &[8983]
-    }
-
-    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
-        let address = addresses.first()?;
-        Some(format!("http://{address}"))
     }
 
     fn remarks(&self, store: &Store) -> String {
@@ -58,9 +57,7 @@ impl Launcher for Solr {
     }
 
     fn write(&self, node: &NodeSetup<'_>) -> io::Result<()> {
-        fs::create_dir_all(&node.configuration)?;
-        fs::create_dir_all(node.data.join("tmp"))?;
-        fs::write(node.configuration.join(format!("{CLASS}.java")), MAIN)?;
+        PROGRAM.write(node)?;
         let home = node.data.join("home");
         let core = home.join(CORE);
         fs::create_dir_all(core.join("conf"))?;
@@ -71,20 +68,11 @@ impl Launcher for Solr {
     }
 
     fn before_first_start(&self, node: &NodeSetup<'_>) -> Option<Vec<String>> {
-        compile(node, CLASS)
+        PROGRAM.compile(node)
     }
 
     fn command(&self, node: &NodeSetup<'_>) -> io::Result<Vec<String>> {
-        let configuration = text(&node.configuration);
-        let mut words = vec![
-            node.program.java(),
-            format!("-Xmx{}M", node.store.heap_bytes / MIB),
-            format!("-XX:ErrorFile={configuration}/java-error.log"),
-            format!("-Dsolr.log.dir={configuration}"),
-            format!("-Djava.io.tmpdir={}", text(&node.data.join("tmp"))),
-        ];
-        words.extend(JAVA_OPTIONS.map(str::to_owned));
-        words.extend(["-cp".into(), class_path(node), CLASS.into()]);
+        let mut words = PROGRAM.command(node, &[format!("-Dsolr.log.dir={}", text(&node.configuration))]);
         words.extend([text(&node.data.join("home")), node.listen.to_string(), node.ports[0].to_string()]);
         Ok(words)
     }
@@ -124,48 +112,22 @@ fn level(store: &Store) -> &'static str {
     if store.is_synced() { "FSYNC" } else { "FLUSH" }
 }
 
-const JAVA_OPTIONS: [&str; 5] = [
-    "-XX:+UseG1GC",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-XX:+PerfDisableSharedMem",
-    "-Djava.awt.headless=true",
-    "-Dlog4j2.disable.jmx=true",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
-    use std::path::Path;
+    use crate::stores::launcher::tests::node;
     use tidemark_scenario::plan::{Durability, Product};
-
-    fn with_node<T>(store: &Store, data: &Path, look: impl FnOnce(&NodeSetup<'_>) -> T) -> T {
-        let addresses: [IpAddr; 2] = ["127.0.0.1", "127.0.0.11"].map(|ip| ip.parse().unwrap());
-        let program = Program { folder: "/lib".into(), ..Program::default() };
-        look(&NodeSetup {
-            store,
-            index: 0,
-            identity: "tidemark-1",
-            password: "p",
-            addresses: &addresses[..1],
-            listen: addresses[1],
-            ports: &[9083],
-            configuration: data.join("configuration"),
-            data: data.into(),
-            program: &program,
-        })
-    }
 
     #[test]
     fn a_node_is_configured_by_what_the_scenario_says() {
-        let store = Store { heap_bytes: 300 * MIB, ..Store::new("stories", Product::Solr) };
+        let store = Store { heap_bytes: 300 << 20, ..Store::new("stories", Product::Solr) };
         let buffered = Store { durability: Durability::Buffered, ..store.clone() };
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, program) = (tempfile::tempdir().unwrap(), Program::default());
         for (store, level) in [(&store, "FSYNC"), (&buffered, "FLUSH")] {
-            let words = with_node(store, folder.path(), |node| {
-                Solr.write(node).unwrap();
-                Solr.command(node).unwrap()
-            });
+            let (configuration, data) = (folder.path().join("configuration"), folder.path().into());
+            let node = NodeSetup { configuration, data, ..node(store, &[9083], &program) };
+            Solr.write(&node).unwrap();
+            let words = Solr.command(&node).unwrap();
             let read = |file: &str| fs::read_to_string(folder.path().join("home").join(file)).unwrap();
             assert!(read("outbound/conf/solrconfig.xml").contains(level));
             assert!(read("outbound/conf/schema.xml").contains("<schema name=\"tidemark-1\""));

@@ -38,9 +38,9 @@ pub trait Launcher: Sync {
     }
 
     /// The URL by which clients reach nodes at these addresses, with the password; none for a product that is known by
-    /// addresses.
-    fn url(&self, _: &Store, _: &[SocketAddr], _: &str) -> Option<String> {
-        None
+    /// addresses. As it stands here, that of a product which is asked over HTTP.
+    fn url(&self, _: &Store, addresses: &[SocketAddr], _: &str) -> Option<String> {
+        Some(format!("http://{}", addresses.first()?))
     }
 
     /// What a reader of the figures must know: durability, and what is not as in production.
@@ -167,20 +167,6 @@ pub fn with_jars(jars: Jars, needs: Needs, fetch: &mut Fetch<'_>) -> Result<Prog
     Ok(Program { title: jars.title.into(), folder, java: Some(java) })
 }
 
-/// The class path of a node that runs on Java: its configuration, then its jars.
-pub fn class_path(node: &NodeSetup<'_>) -> String {
-    format!("{}:{}/*", text(&node.configuration), text(&node.program.folder))
-}
-
-/// The command that compiles the program of this class, whose source lies in the configuration; none without Java.
-pub fn compile(node: &NodeSetup<'_>, class: &str) -> Option<Vec<String>> {
-    let compiler = node.program.java.as_ref()?.compiler();
-    let source = node.configuration.join(format!("{class}.java"));
-    let (class_path, to) = (class_path(node), text(&node.configuration));
-    let words = [&text(&compiler), "-nowarn", "-proc:none", "-cp", &class_path, "-d", &to, &text(&source)];
-    Some(words.map(str::to_owned).into())
-}
-
 /// Where a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAddress {
@@ -282,4 +268,28 @@ pub fn yaml_quoted(path: &Path) -> String {
 /// A path as configurations of MariaDB and Redis take any.
 pub fn quoted(path: &Path) -> String {
     format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const ADDRESSES: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST)];
+
+    /// The only node of a store, behind a link.
+    pub fn node<'a>(store: &'a Store, ports: &'a [u16], program: &'a Program) -> NodeSetup<'a> {
+        NodeSetup {
+            store,
+            index: 0,
+            identity: "tidemark-1",
+            password: "p",
+            addresses: ADDRESSES,
+            listen: Ipv4Addr::new(127, 0, 0, 11).into(),
+            ports,
+            configuration: "/run/stores/it's here".into(),
+            data: "/run/data/a b".into(),
+            program,
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::launcher::{NotReady, unique};
+use super::tests_installed::{go_on, setup};
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use super::*;
@@ -18,21 +19,12 @@ use crate::started::Started as _;
 
 const MIB: u64 = 1 << 20;
 
-fn go_on() -> StopRequest {
-    StopRequest::None
-}
-
 fn one_node(product: Product) -> Store {
     Store {
         heap_bytes: 256 * MIB,
         ready_within: Duration::from_secs(300),
         ..Store::new(product.word(), product)
     }
-}
-
-fn setup(folder: &Path) -> Setup<'static> {
-    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
-    Setup { run_dir: folder.join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked }
 }
 
 fn gone(id: u32) -> bool {
@@ -46,7 +38,8 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
     let mut told = Vec::new();
     let store = one_node(Product::Cassandra);
     let mut stores =
-        Stores::start(&[store], &setup(folder.path()), &go_on, &mut |text| told.push(text)).unwrap();
+        Stores::start(&[store], &setup(folder.path(), &|_| false), &go_on, &mut |text| told.push(text))
+            .unwrap();
     assert_eq!(told.last().unwrap(), "starting Cassandra 5.0.9");
     let contact = stores.settings().remove(0);
     let address: SocketAddr = contact.1.parse().unwrap();
@@ -93,7 +86,7 @@ fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
 fn a_broker_comes_back_where_it_was_with_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let store = one_node(Product::Kafka);
-    let mut stores = Stores::start(&[store], &setup(folder.path()), &go_on, &mut |_| ()).unwrap();
+    let mut stores = Stores::start(&[store], &setup(folder.path(), &|_| false), &go_on, &mut |_| ()).unwrap();
     let (name, address) = stores.settings().remove(0);
     let address: SocketAddr = address.parse().unwrap();
     assert_eq!(name, "brokers");
@@ -246,7 +239,7 @@ fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk() {
     let store = one_node(Product::Cassandra);
     let disks = disks(folder.path(), &fill_faults("cassandra"), &store);
     let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "cassandra");
-    let setup = Setup { data_of, is_linked, ..setup(folder.path()) };
+    let setup = Setup { data_of, ..setup(folder.path(), is_linked) };
     let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
     let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
     let (name, link) = stores.links().remove(0);
@@ -301,7 +294,7 @@ fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk() {
     let store = one_node(Product::Kafka);
     let disks = disks(folder.path(), &fill_faults("kafka"), &store);
     let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "kafka");
-    let setup = Setup { data_of, is_linked, ..setup(folder.path()) };
+    let setup = Setup { data_of, ..setup(folder.path(), is_linked) };
     let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
     let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
     let link = stores.links().remove(0).1;

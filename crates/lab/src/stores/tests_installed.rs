@@ -16,6 +16,11 @@ pub fn go_on() -> StopRequest {
     StopRequest::None
 }
 
+pub fn setup<'a>(folder: &Path, is_linked: &'a dyn Fn(&str) -> bool) -> Setup<'a> {
+    let run_dir = folder.join("run");
+    Setup { run_dir, cores: Vec::new(), keep_data: false, data_of: &|_| None, is_linked }
+}
+
 /// Asks a store at a URL; a statement of SQL, or a command of Redis.
 type Ask = fn(&str, &str) -> std::io::Result<String>;
 
@@ -117,13 +122,7 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     }
     let folder = tempfile::tempdir().unwrap();
     let is_linked = &|name: &str| name == store.name;
-    let setup = Setup {
-        run_dir: folder.path().join("run"),
-        cores: Vec::new(),
-        keep_data: false,
-        data_of: &|_| None,
-        is_linked,
-    };
+    let setup = setup(folder.path(), is_linked);
     let mut stores = Stores::start(std::slice::from_ref(store), &setup, &go_on, &mut |_| ()).unwrap();
     assert!(stores.notes()[0].starts_with(&format!("{}: ", store.name)), "{:?}", stores.notes());
     let address: SocketAddr = stores.resolved(&format!("{{stores.{}.address}}", store.name)).parse().unwrap();
@@ -225,13 +224,7 @@ fn postgres_starts_again_once_its_processes_are_gone() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let setup = Setup {
-        run_dir: folder.path().join("run"),
-        cores: Vec::new(),
-        keep_data: false,
-        data_of: &|_| None,
-        is_linked: &|_| false,
-    };
+    let setup = setup(folder.path(), &|_| false);
     let mut stores = Stores::start(std::slice::from_ref(&store), &setup, &go_on, &mut |_| ()).unwrap();
     let url = stores.resolved("{stores.people.url}");
     postgres(&url, "CREATE TABLE t (id int)").unwrap();
@@ -306,9 +299,7 @@ fn opensearch_acknowledges_before_the_disk_where_the_scenario_says_so() {
     }
     let other = Store { name: "b".into(), durability: Durability::Buffered, ..usual.clone() };
     let folder = tempfile::tempdir().unwrap();
-    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
-    let setup =
-        Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked };
+    let setup = setup(folder.path(), &|_| false);
     let stores = Stores::start(&[usual, other], &setup, &go_on, &mut |_| ()).unwrap();
     for (name, durability) in [("a", "request"), ("b", "async")] {
         let url = stores.resolved(&format!("{{stores.{name}.url}}"));
@@ -346,9 +337,7 @@ fn eureka_knows_who_registered_until_it_is_killed_or_the_lease_is_over() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| true);
-    let setup =
-        Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked };
+    let setup = setup(folder.path(), &|_| true);
     let mut stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
     let url = stores.resolved("{stores.registry.url}");
     let is_known = || http(&url, "GET /eureka/apps").unwrap().contains("<instanceId>i-1</instanceId>");
@@ -376,10 +365,7 @@ fn two_of_one_product_are_two_and_one_that_is_there_is_reached() {
     let folder = tempfile::tempdir().unwrap();
     let setup = |name: &str, is_linked| Setup {
         run_dir: folder.path().join(name),
-        cores: Vec::new(),
-        keep_data: false,
-        data_of: &|_| None,
-        is_linked,
+        ..setup(folder.path(), is_linked)
     };
     let stores = Stores::start(&all, &setup("run", &|_| false), &go_on, &mut |_| ()).unwrap();
     let place = |stores: &Stores, name: &str| -> SocketAddr {

@@ -9,14 +9,9 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::plan::{AppendOnly, Cluster, Durability, Persistence, SnapshotAfter};
 use tidemark_scenario::store_servers;
 
-use super::tests_installed::{go_on, is_here, wait_until};
+use super::tests_installed::{go_on, is_here, setup, wait_until};
 use super::*;
 use crate::products::redis::{self, Connection};
-
-fn setup<'a>(folder: &Path, is_linked: &'a dyn Fn(&str) -> bool) -> Setup<'a> {
-    let run_dir = folder.join("run");
-    Setup { run_dir, cores: Vec::new(), keep_data: false, data_of: &|_| None, is_linked }
-}
 
 fn start(store: &Store, folder: &Path) -> Stores {
     let setup = setup(folder, &|_| false);

@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tidemark_drive::Stream;
+use tidemark_drive::{Stream, Target};
 use tidemark_wire::http1::Decoded;
 
-use super::search::{Bounds, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::exchange::{no_answer, read};
 
 /// How often a connection is tried, and the wait before the second time; doubled before each further one.
@@ -119,9 +119,51 @@ pub fn each_readable<T>(
     Ok(())
 }
 
-/// What may be wrong with `keys`, where there is something else.
-pub fn no_key_matches(pattern: &str, there_is: &str) -> String {
-    format!("no key matches \"{pattern}\" (`keys` of `verify`): {there_is}")
+/// What a server, or several, hold under the keys that match a pattern.
+pub struct Matching<'a> {
+    /// Where it is.
+    pub target: &'a Target,
+    /// Which, by their keys.
+    pub pattern: &'a str,
+    /// What there is instead, where no key matches.
+    pub unmatched: OnceLock<String>,
+    /// Which of several servers could not be read.
+    pub unread: OnceLock<String>,
+    read: Read,
+}
+
+/// Reads all that matches.
+type Read = fn(&Matching<'_>, &Bounds, &mut dyn FnMut(&[u8])) -> Result<(), Unfinished>;
+
+impl<'a> Matching<'a> {
+    /// Read by this protocol.
+    pub fn new(target: &'a Target, pattern: &'a str, read: Read) -> Matching<'a> {
+        Matching { target, pattern, unmatched: OnceLock::new(), unread: OnceLock::new(), read }
+    }
+}
+
+impl DirectStore for Matching<'_> {}
+
+impl StoredContents for Matching<'_> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
+        Ok(Box::new(self))
+    }
+
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
+    /// What may be wrong with `keys`, where there is something else.
+    fn hint(&self) -> Option<String> {
+        let (pattern, there_is) = (self.pattern, self.unmatched.get()?);
+        Some(format!("no key matches \"{pattern}\" (`keys` of `verify`): {there_is}"))
+    }
+}
+
+impl PartReader for &Matching<'_> {
+    fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        (self.read)(self, bounds, visit)
+    }
 }
 
 /// Why a server could not be read.
@@ -141,10 +183,7 @@ mod tests {
         let read = |gone: &[u16], unread: &OnceLock<String>, seen: &mut Vec<u16>| {
             each_readable(&[1, 2, 3], name, unread, |port| {
                 seen.push(*port);
-                match gone.contains(port) {
-                    true => Err(failed("Redis", "no connection", "refused")),
-                    false => Ok(()),
-                }
+                if gone.contains(port) { Err(failed("Redis", "no connection", "refused")) } else { Ok(()) }
             })
         };
         assert_eq!(read(&[], &unread, &mut seen), Ok(()));

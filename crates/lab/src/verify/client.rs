@@ -44,10 +44,7 @@ impl<'a> Client<'a> {
 
     /// Asks until there is an answer with a status of success, as often as makes sense.
     pub fn get(&mut self, path: &str, bounds: &Bounds) -> Result<(), Unfinished> {
-        match self.find(path, bounds)? {
-            true => Ok(()),
-            false => Err(failed(path, "status 404")),
-        }
+        if self.find(path, bounds)? { Ok(()) } else { Err(failed(path, "status 404")) }
     }
 
     /// The same of something that need not be there: false where the status says that it is not.

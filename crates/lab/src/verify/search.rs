@@ -151,10 +151,7 @@ impl Bounds {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(Unfinished::Stopped);
         }
-        match Instant::now() < self.deadline {
-            true => Ok(()),
-            false => Err(Unfinished::OutOfTime(self.within)),
-        }
+        if Instant::now() < self.deadline { Ok(()) } else { Err(Unfinished::OutOfTime(self.within)) }
     }
 
     /// Waits, unless it may not go on.

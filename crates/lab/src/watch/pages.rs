@@ -13,10 +13,10 @@ use super::remote::is_possible;
 use super::{News, What};
 use crate::error::LabError;
 use crate::exchange::shown;
-use crate::faults::Over;
 use crate::http::{Answer, Bounds, Client, NoAnswer};
 use crate::interrupt::StopRequest;
 use crate::monitor::{Reading, difference};
+use crate::over::Over;
 use crate::served::check_stop_request;
 use crate::target::target;
 use crate::timetable::microseconds;
@@ -121,10 +121,7 @@ impl WatchedPage {
         let mut client = Client::new(&target);
         while !over.is_over() {
             let begin = Instant::now();
-            let go_on = || match over.is_over() || begin.elapsed() > WITHIN {
-                true => Err(()),
-                false => Ok(()),
-            };
+            let go_on = || if over.is_over() || begin.elapsed() > WITHIN { Err(()) } else { Ok(()) };
             let asked = self.ask(&mut client, &go_on);
             let at_us = now_us();
             let tell = |what| drop(sender.try_send(News { at_us, what }));

@@ -121,7 +121,6 @@ impl Usage {
         let not_passed = (verdict.status != Status::Pass).then(|| (verdict.status, verdict.in_words("; ")));
         let tiers = tiers(manifest);
         Usage {
-            scenario: manifest.scenario.clone(),
             // those that came in the window, as the throughput has them
             good: (summary.achieved_per_s * summary.measured_s).round() as u64,
             failed: summary.failed,
@@ -136,7 +135,7 @@ impl Usage {
     }
 
     /// What a planned system uses in an hour at a rate; of each tier the instances, and the CPU-seconds of a request.
-    pub(crate) fn planned(scenario: &str, per_s: f64, tiers: &[(&Tier, u64, f64)]) -> Usage {
+    pub(crate) fn planned(per_s: f64, tiers: &[(&Tier, u64, f64)]) -> Usage {
         const HOUR_S: f64 = 3_600.0;
         let tier = |(of, instances, cpu_s): &(&Tier, u64, f64)| {
             let node = Node {
@@ -155,7 +154,6 @@ impl Usage {
             }
         };
         Usage {
-            scenario: scenario.to_owned(),
             good: (per_s * HOUR_S).round() as u64,
             measured_s: HOUR_S,
             runs: 1,

@@ -10,63 +10,32 @@ pub(crate) const SYSTEM: &str = "system";
 /// By the driver, as a request.
 pub(crate) const DRIVER: &str = "driver";
 
-/// What cells are told apart by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dimension {
-    /// Which run, or which file.
-    Run,
-    /// `system`, where the system itself says so; `driver`, as the driver saw it.
-    Source,
-    /// What it was about: `Outbound`.
-    Entity,
-    /// What was done: `store`. With its entity, also a label of the scenario: `Outbound post`.
-    Operation,
-    /// What came of it: the status of an answer, or the driver's word for it.
-    Status,
-    /// Seconds since the measured window began.
-    Second,
-    /// Minutes since then.
-    Minute,
-    /// Hours since then.
-    Hour,
-    /// The minute by the clock, UTC: `2026-01-31 14:05`.
-    Date,
+tidemark_record::named! {
+    /// What cells are told apart by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Dimension {
+        /// Which run, or which file.
+        Run = "run",
+        /// `system`, where the system itself says so; `driver`, as the driver saw it.
+        Source = "source",
+        /// What it was about: `Outbound`.
+        Entity = "entity",
+        /// What was done: `store`. With its entity, also a label of the scenario: `Outbound post`.
+        Operation = "operation",
+        /// What came of it: the status of an answer, or the driver's word for it.
+        Status = "status",
+        /// Seconds since the measured window began.
+        Second = "second",
+        /// Minutes since then.
+        Minute = "minute",
+        /// Hours since then.
+        Hour = "hour",
+        /// The minute by the clock, UTC: `2026-01-31 14:05`.
+        Date = "date",
+    }
 }
 
 impl Dimension {
-    /// All of them.
-    pub const ALL: [Dimension; 9] = [
-        Dimension::Run,
-        Dimension::Source,
-        Dimension::Entity,
-        Dimension::Operation,
-        Dimension::Status,
-        Dimension::Second,
-        Dimension::Minute,
-        Dimension::Hour,
-        Dimension::Date,
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dimension::Run => "run",
-            Dimension::Source => "source",
-            Dimension::Entity => "entity",
-            Dimension::Operation => "operation",
-            Dimension::Status => "status",
-            Dimension::Second => "second",
-            Dimension::Minute => "minute",
-            Dimension::Hour => "hour",
-            Dimension::Date => "date",
-        }
-    }
-
-    /// The one with this name.
-    pub fn named(name: &str) -> Option<Dimension> {
-        Dimension::ALL.into_iter().find(|dimension| dimension.name() == name)
-    }
-
     /// Whether it is a number of something since the begin; of how many seconds.
     pub(super) fn seconds(self) -> Option<i64> {
         match self {
@@ -158,8 +127,8 @@ impl Filter {
         let how = "a filter is DIMENSION=VALUE, like entity=Outbound, operation=store|load, status!=200 or minute>=5";
         let at = text.find(['=', '!', '<', '>']).ok_or_else(|| format!("`{text}` is not a filter: {how}"))?;
         let (name, rest) = text.split_at(at);
-        let Some(dimension) = Dimension::named(name.trim()) else {
-            let names = Dimension::ALL.map(Dimension::name).join(", ");
+        let Some(dimension) = Dimension::from_name(name.trim()) else {
+            let names = Dimension::NAMES.join(", ");
             return Err(format!("there is no dimension `{}`; there are {names}", name.trim()));
         };
         let found = OPERATORS.iter().find_map(|(sign, kind)| Some((*kind, rest.strip_prefix(sign)?)));

@@ -5,55 +5,31 @@ use serde::{Serialize, Serializer};
 
 use crate::units::round;
 
-/// What can be asked of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
-    /// How many operations.
-    Count,
-    /// Of these, those that failed.
-    Errors,
-    /// Operations per second, of the time that the cell covers.
-    Throughput,
-    /// Mean duration; as in the report there is none where an operation failed.
-    Mean,
-    /// Upper median: in order, the one at place n div 2, counted from 0. Failed operations come last, and where one of these
-    /// is at that place there is no median: it is not reached.
-    Median,
-    /// In order, the one at place 95 n div 100, counted from 0.
-    P95,
-    /// In order, the one at place 99 n div 100, counted from 0.
-    P99,
-    /// The peak of the histogram of durations on a logarithmic scale; of good operations.
-    Mode,
+tidemark_record::named! {
+    /// What can be asked of a cell.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Measure {
+        /// How many operations.
+        Count = "count",
+        /// Of these, those that failed.
+        Errors = "errors",
+        /// Operations per second, of the time that the cell covers.
+        Throughput = "throughput",
+        /// Mean duration; as in the report there is none where an operation failed.
+        Mean = "mean",
+        /// Upper median: in order, the one at place n div 2, counted from 0. Failed operations come last, and where one of these
+        /// is at that place there is no median: it is not reached.
+        Median = "median",
+        /// In order, the one at place 95 n div 100, counted from 0.
+        P95 = "p95",
+        /// In order, the one at place 99 n div 100, counted from 0.
+        P99 = "p99",
+        /// The peak of the histogram of durations on a logarithmic scale; of good operations.
+        Mode = "mode",
+    }
 }
 
 impl Measure {
-    /// All of them.
-    pub const ALL: [Measure; 8] = [
-        Measure::Count,
-        Measure::Errors,
-        Measure::Throughput,
-        Measure::Mean,
-        Measure::Median,
-        Measure::P95,
-        Measure::P99,
-        Measure::Mode,
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Count => "count",
-            Measure::Errors => "errors",
-            Measure::Throughput => "throughput",
-            Measure::Mean => "mean",
-            Measure::Median => "median",
-            Measure::P95 => "p95",
-            Measure::P99 => "p99",
-            Measure::Mode => "mode",
-        }
-    }
-
     /// The name of its column where a unit must be said.
     pub fn column(self) -> String {
         match self {

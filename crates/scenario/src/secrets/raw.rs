@@ -11,7 +11,8 @@ use regex::Regex;
 
 use super::login_without_scheme;
 use super::names::{is_secret, is_secret_name, is_strong, may_name_a_secret, scheme, unescaped};
-use super::pattern::{URL_BYTES_MAX, beginning, literals, user_info, whole_user_info};
+use super::pattern::beginning;
+use super::url::{URL_BYTES_MAX, literals, user_info, whole_user_info};
 use crate::pieces::{Piece, split};
 use crate::yaml::{Content, Node};
 

@@ -22,7 +22,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
 };
 
 /// Statements after which a connection is another one than it was, or whose replies are no rows.
-const REFUSED: [&str; 18] = [
+pub const REFUSED: [&str; 18] = [
     "BEGIN",
     "START",
     "COMMIT",

@@ -1,8 +1,24 @@
 //! A small interpreter of plans: what the driver does, without sockets, clocks and threads.
 
+use std::path::Path;
+
 use tidemark_scenario::plan::{Check, Extraction, Op, Plan, SessionKind, Source, TextTest, WhenMissing};
-use tidemark_scenario::{Context, Shared, Slot};
+use tidemark_scenario::{Context, Diagnostics, Shared, Slot, load_text};
 use tidemark_wire::json;
+
+/// What a text is compiled to.
+pub fn load(text: &str) -> Result<Plan, Diagnostics> {
+    load_text("t.yaml", text, Path::new("."), &[])
+}
+
+/// The first line of each mistake in a text with `old` replaced by `new`.
+pub fn told_in(good: &str, old: &str, new: &str) -> String {
+    assert!(good.contains(old), "{old}");
+    let text = good.replacen(old, new, 1);
+    let diagnostics = load(&text).err().unwrap_or_else(|| panic!("this loads:\n{text}"));
+    let first = |item: &dyn ToString| item.to_string().lines().next().unwrap_or_default().to_owned();
+    diagnostics.items().iter().map(|item| first(item)).collect::<Vec<_>>().join("\n")
+}
 
 /// 2026-11-21 00:00 UTC.
 pub const EPOCH_MS: i64 = 1_795_219_200_000;

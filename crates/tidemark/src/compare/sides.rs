@@ -106,10 +106,7 @@ fn with_settings(word: &str, plan: Plan, arguments: &CompareArguments) -> Result
     };
     let replaced: Vec<(String, String)> =
         own.iter().filter(|(key, _)| vs.iter().any(|(other, _)| other == key)).cloned().collect();
-    let name = match replaced.is_empty() {
-        true => format!("without {}", shown(vs)),
-        false => shown(&replaced),
-    };
+    let name = if replaced.is_empty() { format!("without {}", shown(vs)) } else { shown(&replaced) };
     let of_vs = *of_vs;
     let mask = |text: &str| of_vs.secrets.masked(&plan.secrets.masked(text));
     let [a, b] = [mask(&name), mask(&shown(vs))];

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, json, run, stderr, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6")
@@ -133,7 +131,7 @@ fn thresholds_are_objectives_and_checks_are_in_every_output() {
         assert!(shown.contains(words), "{words} in {shown}{}", stderr(&output));
     }
     let output = server.run(&folder().join("checks.js"), &["-t", "1", "--json"]);
-    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let json = json(&output);
     let script = &json["run"]["script"];
     assert_eq!((script["iterations"].as_u64(), script["exceptions"].as_u64()), (Some(4), Some(1)), "{json}");
     assert_eq!(script["checks"][1]["passes"], 3, "{script}");
@@ -422,7 +420,7 @@ export default () => { http.get(`${__ENV.BASE}/`); };",
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     // a search finds its goals by their place among the objectives: thresholds stand behind them
     let output = run(folder, &["run", "it.yaml", "-t", "1", "-q", "--json"]);
-    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let json = json(&output);
     let all = json["objectives"].as_array().unwrap();
     let all: Vec<&str> = all.iter().map(|of| of["objective"].as_str().unwrap()).collect();
     assert_eq!(all, ["errors < 0.1%", "http_req_duration: p(50)<0.0001"], "{json}");

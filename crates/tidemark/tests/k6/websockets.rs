@@ -1,9 +1,7 @@
 //! WebSockets of scripts: what is measured of them, and how they end.
 
-use serde_json::Value;
-
 use super::{Recorder, folder};
-use crate::program::{stderr, stdout};
+use crate::program::{json, stderr, stdout};
 
 #[test]
 fn websockets_are_measured_as_in_k6() {
@@ -13,7 +11,7 @@ fn websockets_are_measured_as_in_k6() {
     let told = r#"told: {"ws_connecting":"trend time","ws_msgs_received":"counter default 6","ws_msgs_sent":"counter default 10","ws_msgs_sent{kind:own}":"counter default 4","ws_ping":"trend time","ws_session_duration":"trend time","ws_session_duration{kind:own}":"trend time","ws_sessions":"counter default 6","ws_sessions{group:::room}":"counter default 2","ws_sessions{name:std}":"counter default 2","ws_sessions{status:101}":"counter default 4","ws_sessions{subproto:v1}":"counter default 2"}"#;
     assert!(stdout(&output).contains(told), "{}{}", stdout(&output), stderr(&output));
     let output = server.run(&folder().join("ws-metrics.js"), &["-t", "1", "--json"]);
-    let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let json = json(&output);
     let objectives = json["objectives"].as_array().unwrap();
     for of in objectives.iter().filter(|of| of["objective"] != "errors < 0.1%") {
         assert_eq!(of["met"], true, "{of}");

@@ -9,7 +9,7 @@ pub mod store;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -30,6 +30,18 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     tidemark(folder, arguments).output().expect("the program starts")
 }
 
+/// Begins it; what it says on standard output and standard error can be read.
+pub fn begin(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = tidemark(folder, arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Begins it, and hears nothing of it.
+pub fn begin_silent(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = tidemark(folder, arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
+}
+
 /// Wrong use: refused with exit status 2 and a message that says this.
 pub fn assert_refused(folder: &Path, arguments: &[&str], says: &str) {
     let output = run(folder, arguments);
@@ -47,9 +59,17 @@ pub fn write_prices(folder: &Path) {
 /// The bills that `tidemark cost` has of a directory; with the prices of that file.
 pub fn bills(folder: &Path, dir: &str) -> Value {
     let output = run(folder, &["cost", dir, "--prices", "prices.yaml", "--json"]);
-    let costs: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
-    costs["bills"].clone()
+    json(&output)["bills"].clone()
+}
+
+/// What it printed: one object of JSON and nothing else.
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+/// A file of JSON.
+pub fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("it is there")).expect("it is JSON")
 }
 
 /// Its exit status.

@@ -122,10 +122,7 @@ fn number(json: &[u8], at: usize) -> Result<usize, JsonError> {
 }
 
 fn word(json: &[u8], at: usize, word: &[u8]) -> Result<usize, JsonError> {
-    match json[at..].starts_with(word) {
-        true => Ok(at + word.len()),
-        false => error(at, "expected a value"),
-    }
+    if json[at..].starts_with(word) { Ok(at + word.len()) } else { error(at, "expected a value") }
 }
 
 /// The arrays and objects that one is inside of, innermost in the lowest bit; set for objects.
@@ -196,10 +193,7 @@ pub(super) fn value(json: &[u8], mut at: usize, depth: usize) -> Result<usize, J
 }
 
 pub(super) fn after_value(is_object: bool) -> &'static str {
-    match is_object {
-        true => "expected `,` or `}`",
-        false => "expected `,` or `]`",
-    }
+    if is_object { "expected `,` or `}`" } else { "expected `,` or `]`" }
 }
 
 #[cfg(test)]

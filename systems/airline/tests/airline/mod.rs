@@ -10,25 +10,23 @@ pub mod servers;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::thread::JoinHandle;
 
 use jiff::civil::Date;
 use tidemark_airline::data::AirlineData;
 use tidemark_airline::{Airline, Clock};
-use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
+use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem};
 
-use crate::client::{Client, Reply, eventually};
+use crate::client::{Client, Reply, Serving};
 
 /// Every path exists with and without the context.
 pub const PREFIXES: [&str; 2] = ["", "/acmeair-webapp"];
 
 pub struct Running {
-    pub addr: SocketAddr,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
+    serving: Serving,
     /// The data tier that was started for it.
     data: Option<Box<Running>>,
 }
@@ -73,20 +71,11 @@ impl Running {
     }
 
     fn run(server: BoundServer) -> Self {
-        let (addr, stop) = (server.addr(), Stop::new());
-        let triggered = stop.triggered();
-        let thread = std::thread::spawn(move || server.serve(triggered));
-        let mut client = Client::new(addr);
-        eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        Running { addr, stop, thread: Some(thread), data: None }
+        Running { serving: Serving::start(server), data: None }
     }
 
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
-    }
-
-    pub fn client(&self) -> Client {
-        Client::new(self.addr)
     }
 
     /// A client who is logged in.
@@ -101,13 +90,11 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.trigger();
-        let ended = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            ended.unwrap().unwrap();
-        }
+impl Deref for Running {
+    type Target = Serving;
+
+    fn deref(&self) -> &Serving {
+        &self.serving
     }
 }
 
@@ -134,12 +121,10 @@ pub fn now_ms() -> i64 {
 pub fn options() -> Options {
     Options {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        data_dir: None,
         durability: Durability::Memory,
         workers: Some(2),
-        events: None,
-        settings: BTreeMap::new(),
         announce: false,
+        ..Options::default()
     }
 }
 

@@ -1,20 +1,15 @@
 //! A running intake for tests.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::Path;
-use std::thread::JoinHandle;
 
 use tidemark_ingest::Ingest;
-use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
+use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem};
 
-use crate::client::{Client, eventually};
+use crate::client::Serving;
 
-pub struct Running {
-    pub addr: SocketAddr,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
-}
+pub struct Running(Serving);
 
 impl Running {
     /// In memory, with nothing set.
@@ -33,38 +28,25 @@ impl Running {
     }
 
     pub fn run(ingest: BoundServer) -> Self {
-        let (addr, stop) = (ingest.addr(), Stop::new());
-        let triggered = stop.triggered();
-        let thread = std::thread::spawn(move || ingest.serve(triggered));
-        let mut client = Client::new(addr);
-        eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        Running { addr, stop, thread: Some(thread) }
-    }
-
-    pub fn client(&self) -> Client {
-        Client::new(self.addr)
+        Running(Serving::start(ingest))
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.trigger();
-        let ended = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            ended.unwrap().unwrap();
-        }
+impl Deref for Running {
+    type Target = Serving;
+
+    fn deref(&self) -> &Serving {
+        &self.0
     }
 }
 
 pub fn options() -> Options {
     Options {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        data_dir: None,
         durability: Durability::Memory,
         workers: Some(2),
-        events: None,
-        settings: BTreeMap::new(),
         announce: false,
+        ..Options::default()
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::Path;
-use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use tidemark_newsfeed::NewsFeed;
-use tidemark_service::{Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
+use tidemark_service::{Durability, Options, ReferenceSystem};
 
-use crate::client::{Client, Reply, eventually};
+use crate::client::{Client, Reply, Serving};
 
 pub fn options(dir: Option<&Path>, settings: &[(&str, &str)]) -> Options {
     let settings: BTreeMap<_, _> =
@@ -20,17 +20,13 @@ pub fn options(dir: Option<&Path>, settings: &[(&str, &str)]) -> Options {
         data_dir: dir.map(Path::to_owned),
         durability: if dir.is_some() { Durability::Synced } else { Durability::Memory },
         workers: Some(2),
-        events: None,
         settings,
         announce: false,
+        ..Options::default()
     }
 }
 
-pub struct Running {
-    pub addr: SocketAddr,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<Served, ServiceError>>>,
-}
+pub struct Running(Serving);
 
 impl Running {
     pub fn start(settings: &[(&str, &str)]) -> Self {
@@ -42,26 +38,22 @@ impl Running {
     }
 
     pub fn serve(options: Options) -> Self {
-        let server = NewsFeed::bind(options).unwrap();
-        let (addr, stop) = (server.addr(), Stop::new());
-        let triggered = stop.triggered();
-        let thread = std::thread::spawn(move || server.serve(triggered));
-        let mut client = Client::new(addr);
-        eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        Running { addr, stop, thread: Some(thread) }
+        Running(Serving::start(NewsFeed::bind(options).unwrap()))
     }
+}
 
-    pub fn client(&self) -> Client {
-        Client::new(self.addr)
+impl Deref for Running {
+    type Target = Serving;
+
+    fn deref(&self) -> &Serving {
+        &self.0
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.stop.trigger();
-        let ended = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            assert_eq!(ended.unwrap().unwrap().connections_cut, 0);
+        if let Some(served) = self.0.finish() {
+            assert_eq!(served.connections_cut, 0);
         }
     }
 }

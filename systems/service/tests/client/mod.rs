@@ -1,9 +1,12 @@
-//! A small blocking HTTP client for tests, on one connection, that hides nothing.
+//! A small blocking HTTP client for tests, on one connection, that hides nothing; and a system that it asks.
 #![allow(dead_code)] // each test file uses another part
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread::JoinHandle;
 use std::time::Duration;
+
+use tidemark_service::{BoundServer, Served, ServiceError, Stop};
 
 /// Nothing in a test takes this long; a test that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,6 +20,56 @@ pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         }
         assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A system that a thread of this process serves, until it is dropped.
+pub struct Serving {
+    pub addr: SocketAddr,
+    pub stop: Stop,
+    pub thread: Option<JoinHandle<Result<Served, ServiceError>>>,
+}
+
+impl Serving {
+    /// One that is ready.
+    pub fn start(server: BoundServer) -> Self {
+        let serving = Self::begin(server);
+        serving.ready_client();
+        serving
+    }
+
+    pub fn begin(server: BoundServer) -> Self {
+        let (addr, stop) = (server.addr(), Stop::new());
+        let triggered = stop.triggered();
+        Serving { addr, stop, thread: Some(std::thread::spawn(move || server.serve(triggered))) }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.addr)
+    }
+
+    /// A client, once the system has started.
+    pub fn ready_client(&self) -> Client {
+        let mut client = self.client();
+        eventually("ready", || (client.get("/health").status == 200).then_some(()));
+        client
+    }
+
+    pub fn end(mut self) -> Served {
+        self.finish().expect("it has not ended before")
+    }
+
+    /// Ends it; none where it has ended before, or the test has failed.
+    pub fn finish(&mut self) -> Option<Served> {
+        self.stop.trigger();
+        let ended = self.thread.take()?.join();
+        (!std::thread::panicking()).then(|| ended.unwrap().unwrap())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

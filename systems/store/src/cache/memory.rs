@@ -216,14 +216,8 @@ impl Cache for Memory {
             bytes += shard.bytes;
             entries += shard.entries.len();
         }
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
-        let gauge =
-            |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
+        let counter = OwnMetric::counter;
+        let gauge = |name, help, value: usize| OwnMetric::gauge(name, help, value as u64);
         let own = vec![
             counter("hits", "Values that were there", hits),
             counter("misses", "Values that were not there, and could be put", misses),

@@ -29,14 +29,13 @@ mod rows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
-use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::kept::{Common, KeptLink};
@@ -51,11 +50,10 @@ use crate::customers::{Customer, Customers};
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::metrics::OwnMetric;
+use crate::threads::{Threads, once_there};
 use link::AirlineLink;
 use rows::{BookingRow, CustomerRow, booking, customer, fields, id_of};
 
-/// Until it is tried again to reach a node.
-const PAUSE: Duration = Duration::from_millis(200);
 /// Customers take turns by so many locks.
 const LOCKS: usize = 64;
 /// Customers that are loaded at once.
@@ -79,8 +77,8 @@ pub struct CassandraAirline {
     answered: AtomicU64,
     failed: AtomicU64,
     refused: AtomicU64,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 impl CassandraAirline {
@@ -96,31 +94,12 @@ impl CassandraAirline {
         start_timeout: Duration,
     ) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.threads)
-            .thread_name("cassandra")
-            .enable_all()
-            .build()
-            .map_err(StoreError::no_answer)?;
+        let threads = Threads::new(options.threads, "cassandra")?;
         let common = Common::new(options);
         let options = &common.options;
-        let link = runtime.block_on(async {
-            let (begun, mut told) = (Instant::now(), false);
-            loop {
-                match AirlineLink::open(options, common.attempts.clone()).await {
-                    Err(error @ (StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }))
-                        if begun.elapsed() < start_timeout =>
-                    {
-                        if !std::mem::replace(&mut told, true) {
-                            tracing::info!(%error, "waiting for Cassandra");
-                        }
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                    opened => return opened,
-                }
-            }
-        })?;
-        let given = runtime.block_on(durability(&link.session, &options.keyspace))?;
+        let opening = async || AirlineLink::open(options, common.attempts.clone()).await;
+        let link = threads.block_on(once_there("Cassandra", start_timeout, opening))?;
+        let given = threads.block_on(durability(&link.session, &options.keyspace))?;
         if given < wanted {
             let place = options.contact.join(", ").into();
             let remedy = match given {
@@ -134,7 +113,7 @@ impl CassandraAirline {
         let (waiting_max, timeout) = (options.waiting_max, options.timeout);
         let sending = Sending::new(common.clone());
         let link = KeptLink::new(link, common);
-        runtime.spawn(KeptLink::keep(Arc::downgrade(&link), true));
+        threads.spawn(KeptLink::keep(Arc::downgrade(&link), true));
         Ok(Arc::new(CassandraAirline {
             link,
             durability: given,
@@ -148,7 +127,7 @@ impl CassandraAirline {
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            runtime: Some(runtime),
+            _threads: threads,
         }))
     }
 
@@ -159,14 +138,8 @@ impl CassandraAirline {
 
     /// What is counted about connections and requests.
     pub fn metrics(&self) -> Vec<OwnMetric> {
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
-        let gauge =
-            |name, help, value: usize| OwnMetric { name, help, is_counter: false, value: value as u64 };
+        let counter = OwnMetric::counter;
+        let gauge = |name, help, value: usize| OwnMetric::gauge(name, help, value as u64);
         let waiting = self.waiting_max - self.room.available_permits();
         let own = [
             gauge("waiting", "Requests taken and not answered", waiting),
@@ -293,15 +266,6 @@ impl CassandraAirline {
         let answer = self.send(statement, ()).await?.into_rows_result().map_err(StoreError::no_answer)?;
         let (count,) = answer.single_row::<(i64,)>().map_err(StoreError::no_answer)?;
         Ok(count as u64)
-    }
-}
-
-impl Drop for CassandraAirline {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
     }
 }
 

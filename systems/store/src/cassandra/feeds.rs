@@ -36,7 +36,6 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::CqlTimeuuid;
-use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::kept::{Common, KeptLink};
@@ -50,6 +49,7 @@ use crate::error::StoreError;
 use crate::feeds::{Delivery, FeedPage, FeedQuery, Feeds, INBOUND_US, NotedPage, Post, PostId, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
+use crate::threads::Threads;
 use link::FeedLink;
 
 /// Rows of one post, or posts of one delivery, that are written or read at once.
@@ -66,8 +66,8 @@ pub struct CassandraFeeds {
     room: Semaphore,
     sending: Sending,
     writes: Writes,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    threads: Threads,
 }
 
 /// A post, and what its rows have in common.
@@ -112,15 +112,10 @@ impl CassandraFeeds {
     /// Options that cannot work, nodes that cannot be reached, a keyspace with another replication or other tables.
     pub fn open(options: Options) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.threads)
-            .thread_name("cassandra-feeds")
-            .enable_all()
-            .build()
-            .map_err(StoreError::no_answer)?;
+        let threads = Threads::new(options.threads, "cassandra-feeds")?;
         let common = Common::new(options);
         let options = &common.options;
-        let (link, durability) = runtime.block_on(async {
+        let (link, durability) = threads.block_on(async {
             let link = FeedLink::open(options, common.attempts.clone()).await?;
             let durability = durability(&link.session, &options.keyspace).await?;
             Ok::<_, StoreError>((link, durability))
@@ -128,7 +123,7 @@ impl CassandraFeeds {
         let waiting_max = options.waiting_max;
         let sending = Sending::new(common.clone());
         let link = KeptLink::new(link, common);
-        runtime.spawn(KeptLink::keep(Arc::downgrade(&link), true));
+        threads.spawn(KeptLink::keep(Arc::downgrade(&link), true));
         Ok(Arc::new(CassandraFeeds {
             link,
             durability,
@@ -136,7 +131,7 @@ impl CassandraFeeds {
             room: Semaphore::new(waiting_max),
             sending,
             writes: Writes::default(),
-            runtime: Some(runtime),
+            threads,
         }))
     }
 
@@ -215,19 +210,6 @@ impl CassandraFeeds {
         let values = (written.at_us, written.note_part(), written.occurred);
         self.send(|link| &link.remove_note, values).await
     }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("the runtime is there until drop")
-    }
-}
-
-impl Drop for CassandraFeeds {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
-    }
 }
 
 impl Feeds for CassandraFeeds {
@@ -282,7 +264,7 @@ impl Feeds for CassandraFeeds {
     }
 
     fn each_story(&self, each: &mut dyn FnMut(Post)) -> Result<(), StoreError> {
-        self.runtime().block_on(read::each_story(&self.link.now(), each))
+        self.threads.block_on(read::each_story(&self.link.now(), each))
     }
 
     fn metrics(&self) -> StoreMetrics {

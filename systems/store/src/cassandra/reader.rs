@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
-use tokio::runtime::Runtime;
 
 use super::link::OF_A_PART;
 use super::options::Options;
@@ -13,6 +12,7 @@ use super::read::{self, Part};
 use super::retry::Attempts;
 use super::session::{SCAN_TIMEOUT, connect, prepare};
 use crate::error::StoreError;
+use crate::threads::Threads;
 
 /// How often it is asked whether reading goes on.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -22,8 +22,8 @@ pub struct Reader {
     session: Session,
     payloads: PreparedStatement,
     parts: Vec<Part>,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    threads: Threads,
 }
 
 impl Reader {
@@ -34,13 +34,8 @@ impl Reader {
     /// Options that cannot work, nodes that cannot be reached, a table that is not there.
     pub fn open(options: &Options) -> Result<Self, StoreError> {
         options.check()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.threads)
-            .thread_name("cassandra")
-            .enable_all()
-            .build()
-            .map_err(StoreError::no_answer)?;
-        let (session, payloads) = runtime.block_on(async {
+        let threads = Threads::new(options.threads, "cassandra")?;
+        let (session, payloads) = threads.block_on(async {
             let session = connect(options, Arc::new(Attempts::default())).await?;
             let table = format!("{}.messages", options.keyspace);
             let state = session.get_cluster_state();
@@ -54,7 +49,7 @@ impl Reader {
             let payloads = prepare(&session, text, reads, Some(SCAN_TIMEOUT)).await?;
             Ok::<_, StoreError>((session, payloads))
         })?;
-        Ok(Reader { session, payloads, parts: read::parts(), runtime: Some(runtime) })
+        Ok(Reader { session, payloads, parts: read::parts(), threads })
     }
 
     /// The name of the cluster that was connected to.
@@ -62,7 +57,7 @@ impl Reader {
     /// # Errors
     /// No answer.
     pub fn cluster(&self) -> Result<String, StoreError> {
-        self.runtime().block_on(async {
+        self.threads.block_on(async {
             let question = "SELECT cluster_name FROM system.local";
             let answer = self.session.query_unpaged(question, ()).await.map_err(StoreError::no_answer)?;
             let rows = answer.into_rows_result().map_err(StoreError::no_answer)?;
@@ -93,23 +88,11 @@ impl Reader {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
-        self.runtime().block_on(async {
+        self.threads.block_on(async {
             tokio::select! {
                 read = reading => read,
                 () = no_longer => Err(StoreError::no_answer("nobody waits for it any more")),
             }
         })
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("the runtime is there until drop")
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }

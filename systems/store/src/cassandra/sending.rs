@@ -58,13 +58,8 @@ impl Sending {
 
     /// What every store in Cassandra counts.
     pub(super) fn metrics(&self, session: &Session) -> Vec<OwnMetric> {
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
-        let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
+        let counter = OwnMetric::counter;
+        let gauge = OwnMetric::gauge;
         let (nodes, connected) = nodes(session);
         let Common { options, attempts, relinks } = &*self.common;
         let in_flight = options.in_flight - self.turns.available_permits();

@@ -136,10 +136,7 @@ impl Connector {
         let given = kept_by(flush, is_behind);
         let wanted = self.options.durability;
         let remedy = "let it sync before it answers (innodb_flush_log_at_trx_commit = 1, sync_binlog = 1)";
-        match given >= wanted {
-            true => Ok(()),
-            false => Err(StoreError::LessDurable { place, given, wanted, remedy }),
-        }
+        if given >= wanted { Ok(()) } else { Err(StoreError::LessDurable { place, given, wanted, remedy }) }
     }
 }
 

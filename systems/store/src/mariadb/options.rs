@@ -1,6 +1,5 @@
 //! Where MariaDB is, and how it is used.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,68 +7,18 @@ use mysql_async::{Opts, OptsBuilder};
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Bounds, host_and_port};
+use crate::links::host_and_port;
 
-/// Where MariaDB is, and how it is used.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Options {
+crate::links::options! {
+    product: "MariaDB",
     /// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`; the database is there already.
-    pub url: String,
-    /// What an acknowledged write is to be worth.
-    pub durability: Durability,
+    url: "mysql://feed@127.0.0.1:3306/feed",
     /// Connections, and hence most requests at once.
-    pub connections: usize,
-    /// Most requests taken and not answered yet; more are refused.
-    pub waiting_max: usize,
-    /// How long an answer is waited for.
-    pub timeout: Duration,
-    /// How long the start waits for a server that is not there yet.
-    pub start_timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            url: "mysql://feed@127.0.0.1:3306/feed".to_owned(),
-            durability: Durability::default(),
-            connections: 16,
-            waiting_max: 8192,
-            timeout: Duration::from_secs(5),
-            start_timeout: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Without the password.
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { url, durability, .. } = self;
-        f.debug_struct("Options")
-            .field("url", &place(url))
-            .field("durability", durability)
-            .finish_non_exhaustive()
-    }
+    connections: 16,
+    reads: opts
 }
 
 impl Options {
-    /// Refuses what cannot work. No error has the password.
-    ///
-    /// # Errors
-    /// The first value that is none, or out of its bounds.
-    pub fn check(&self) -> Result<(), StoreError> {
-        self.opts()?;
-        self.bounds().check()
-    }
-
-    pub(super) fn place(&self) -> Arc<str> {
-        place(&self.url)
-    }
-
-    pub(super) fn bounds(&self) -> Bounds {
-        let Options { connections, waiting_max, timeout, start_timeout, .. } = *self;
-        Bounds { connections, waiting_max, timeout, start_timeout }
-    }
-
     /// What the client is told.
     pub(super) fn opts(&self) -> Result<Opts, StoreError> {
         let what = "the address of MariaDB";

@@ -3,7 +3,6 @@
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
@@ -198,11 +197,8 @@ impl Messages for Tree {
 
     fn metrics(&self) -> StoreMetrics {
         let (counters, view) = (self.engine.counters(), self.messages.view());
-        let own = |name, help, value| OwnMetric { name, help, is_counter: false, value };
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            is_counter: true,
-            ..own(name, help, counter.load(Ordering::Relaxed))
-        };
+        let own = OwnMetric::gauge;
+        let counter = OwnMetric::counter;
         let missing = "Messages that damaged logs no longer had at the start, at least";
         StoreMetrics {
             own: vec![

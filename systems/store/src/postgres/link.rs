@@ -166,10 +166,7 @@ impl Connector {
             }
             (false, true) => (Durability::Synced, ""),
         };
-        match given >= wanted {
-            true => Ok(()),
-            false => Err(StoreError::LessDurable { place, given, wanted, remedy }),
-        }
+        if given >= wanted { Ok(()) } else { Err(StoreError::LessDurable { place, given, wanted, remedy }) }
     }
 }
 

@@ -19,7 +19,6 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError};
-use tokio::runtime::Runtime;
 
 use super::breaker::Breaker;
 use super::forgetting::{Due, Forgetting};
@@ -28,8 +27,9 @@ use super::options::Options;
 use crate::answer::Answer;
 use crate::cache::{Cache, CacheKey, Cached, Lease};
 use crate::error::StoreError;
-use crate::links::{Carrier, Connect, Failed, Links, is_transient, runtime};
+use crate::links::{Carrier, Connect, Failed, Links, THREADS};
 use crate::metrics::{OwnMetric, StoreMetrics};
+use crate::threads::Threads;
 
 /// In front of the key that a lease is for.
 const LEASE: &str = "tidemark:lease:";
@@ -50,8 +50,8 @@ return 1";
 /// A cache in Redis.
 pub struct RedisCache {
     shared: Arc<Shared>,
-    /// Reads and writes the connections. `None` only while dropping.
-    runtime: Option<Runtime>,
+    /// Reads and writes the connections.
+    _threads: Threads,
 }
 
 struct Shared {
@@ -131,7 +131,7 @@ impl RedisCache {
     /// Options that cannot work, a server that refuses.
     pub fn open(options: Options, ttl: Duration) -> Result<Arc<Self>, StoreError> {
         options.check()?;
-        let runtime = runtime("redis-cache")?;
+        let threads = Threads::new(THREADS, "redis-cache")?;
         let (bounds, forgetting) = (options.bounds(), Arc::new(Forgetting::all()));
         let connector = Connector {
             timeout: options.timeout,
@@ -139,10 +139,10 @@ impl RedisCache {
             forgetting: forgetting.clone(),
             run: Mutex::new(None),
         };
-        let links = runtime.block_on(async {
+        let links = threads.block_on(async {
             let links = Links::begin(connector, bounds);
             match links.wait().await {
-                Err(error) if is_transient(&error) => {
+                Err(error) if error.is_transient() => {
                     tracing::warn!(%error, "nothing is cached until it is there")
                 }
                 Err(error) => return Err(error),
@@ -158,17 +158,8 @@ impl RedisCache {
             leases: RandomState::new(),
             counters: Counters::default(),
         });
-        runtime.spawn(shared.clone().forget_what_is_left());
-        Ok(Arc::new(RedisCache { shared, runtime: Some(runtime) }))
-    }
-}
-
-impl Drop for RedisCache {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // waiting for its threads is not allowed where this may be dropped
-            runtime.shutdown_background();
-        }
+        threads.spawn(shared.clone().forget_what_is_left());
+        Ok(Arc::new(RedisCache { shared, _threads: threads }))
     }
 }
 
@@ -257,10 +248,7 @@ impl Shared {
 
     async fn put(&self, key: CacheKey, command: &Cmd) {
         let request = |link: Arc<MultiplexedConnection>| async move {
-            match self.forgetting.has(key) {
-                true => Ok(Some(0)),
-                false => query::<Option<i64>>(&link, command).await,
-            }
+            if self.forgetting.has(key) { Ok(Some(0)) } else { query::<Option<i64>>(&link, command).await }
         };
         match self.ask(request).await {
             Some(Some(1)) => count(&self.counters.puts, 1),
@@ -380,13 +368,8 @@ impl Cache for RedisCache {
 
     fn metrics(&self) -> StoreMetrics {
         let Counters { hits, misses, skipped, puts, refused, flushes, .. } = &self.shared.counters;
-        let counter = |name, help, counter: &AtomicU64| OwnMetric {
-            name,
-            help,
-            is_counter: true,
-            value: counter.load(Ordering::Relaxed),
-        };
-        let gauge = |name, help, value| OwnMetric { name, help, is_counter: false, value };
+        let counter = OwnMetric::counter;
+        let gauge = OwnMetric::gauge;
         let (keys, all) = self.shared.forgetting.counts();
         let mut own = self.shared.links.metrics();
         own.extend([

@@ -177,10 +177,7 @@ pub(super) fn described(error: &RedisError) -> String {
 
 /// What a failed request says about its connection.
 pub(super) fn failed(error: RedisError) -> Failed {
-    match is_lost(&error) {
-        true => Failed::Lost(described(&error)),
-        false => Failed::Refused(described(&error)),
-    }
+    if is_lost(&error) { Failed::Lost(described(&error)) } else { Failed::Refused(described(&error)) }
 }
 
 #[cfg(test)]

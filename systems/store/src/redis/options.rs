@@ -1,6 +1,5 @@
 //! Where Redis is, and how it is used.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,68 +7,18 @@ use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::links::{Bounds, host_and_port};
+use crate::links::host_and_port;
 
-/// Where Redis is, and how it is used.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Options {
+crate::links::options! {
+    product: "Redis",
     /// `redis://USER:PASSWORD@HOST:PORT/NUMBER`; the database with this number (0 if there is none) is the store's alone.
-    pub url: String,
-    /// What an acknowledged write is to be worth.
-    pub durability: Durability,
+    url: "redis://127.0.0.1:6379",
     /// Connections; many requests share one.
-    pub connections: usize,
-    /// Most requests taken and not answered yet; more are refused.
-    pub waiting_max: usize,
-    /// How long an answer is waited for.
-    pub timeout: Duration,
-    /// How long the start waits for a server that is not there yet.
-    pub start_timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            url: "redis://127.0.0.1:6379".to_owned(),
-            durability: Durability::default(),
-            connections: 2,
-            waiting_max: 8192,
-            timeout: Duration::from_secs(5),
-            start_timeout: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Without the password.
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { url, durability, .. } = self;
-        f.debug_struct("Options")
-            .field("url", &place(url))
-            .field("durability", durability)
-            .finish_non_exhaustive()
-    }
+    connections: 2,
+    reads: client
 }
 
 impl Options {
-    /// Refuses what cannot work. No error has the password.
-    ///
-    /// # Errors
-    /// The first value that is none, or out of its bounds.
-    pub fn check(&self) -> Result<(), StoreError> {
-        self.client()?;
-        self.bounds().check()
-    }
-
-    pub(super) fn place(&self) -> Arc<str> {
-        place(&self.url)
-    }
-
-    pub(super) fn bounds(&self) -> Bounds {
-        let Options { connections, waiting_max, timeout, start_timeout, .. } = *self;
-        Bounds { connections, waiting_max, timeout, start_timeout }
-    }
-
     /// What connects.
     pub(super) fn client(&self) -> Result<redis::Client, StoreError> {
         let wrong = |reason: &str| StoreError::invalid("the address of Redis", reason);

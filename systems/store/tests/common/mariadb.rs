@@ -4,27 +4,19 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::servers::{eventually, folder_of, free_port, user_of};
+use super::servers::{Process, Server, eventually, folder_of, server, user_of};
 
 /// A MariaDB that runs.
-pub struct MariadbServer {
-    port: u16,
-    settings: Vec<String>,
-    /// Who it runs as, where we are root.
-    user: Option<(u32, u32)>,
-    folder: tempfile::TempDir,
-    child: Child,
-    databases: AtomicU32,
-}
+pub struct MariadbServer(Process);
+
+server!(MariadbServer);
 
 impl MariadbServer {
     /// With these settings, as `--NAME=VALUE`.
     pub fn start(settings: &[&str]) -> Self {
         let user = user_of("mysql", "mariadb-server");
         let folder = folder_of(user);
-        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
         let made = logged("mariadb-install-db", user, folder.path())
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", folder.path().join("db").display()))
@@ -34,15 +26,9 @@ impl MariadbServer {
         // a statement is a line
         let init = "CREATE USER IF NOT EXISTS tester@'127.0.0.1';\nGRANT ALL ON *.* TO tester@'127.0.0.1';\n";
         fs::write(folder.path().join("init.sql"), init).expect("a file");
-        let port = free_port();
-        let child = spawn(port, &settings, user, folder.path());
-        let server = MariadbServer { port, settings, user, folder, child, databases: AtomicU32::new(0) };
+        let mut server = MariadbServer(Process::start(settings, user, folder, spawn));
         server.wait();
         server
-    }
-
-    fn wait(&self) {
-        eventually("the start of MariaDB", || self.run("mysql", "SELECT 1"));
     }
 
     fn run(&self, database: &str, text: &str) -> bool {
@@ -84,33 +70,15 @@ impl MariadbServer {
 
     /// The address of a new, empty database.
     pub fn database(&self) -> String {
-        let name = format!("own{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let name = format!("own{}", self.next_database());
         assert!(self.run("mysql", &format!("CREATE DATABASE {name}")), "{}", self.words());
         format!("mysql://tester@127.0.0.1:{}/{name}", self.port)
     }
-
-    /// Its process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Ends it at once, as a power cut of its process.
-    pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ends");
-    }
-
-    /// Starts it once more on what it left.
-    pub fn start_again(&mut self) {
-        self.child = spawn(self.port, &self.settings, self.user, self.folder.path());
-        self.wait();
-    }
 }
 
-impl Drop for MariadbServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Server for MariadbServer {
+    fn wait(&mut self) {
+        eventually("the start of MariaDB", || self.run("mysql", "SELECT 1"));
     }
 }
 

@@ -8,6 +8,8 @@ pub mod people;
 pub mod roles;
 #[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
 pub mod servers;
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
+pub mod survives;
 pub mod values;
 
 pub use values::*;

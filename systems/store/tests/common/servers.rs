@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::DerefMut;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a server, on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
@@ -25,6 +26,18 @@ pub fn eventually(what: &str, mut ask: impl FnMut() -> bool) {
     }
 }
 
+/// Asks until it works.
+pub fn until_it_works<T, E: std::fmt::Display>(mut ask: impl FnMut() -> Result<T, E>) -> T {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A folder that the tests' user made for another one.
 pub fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -34,24 +47,110 @@ pub fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
     folder
 }
 
-/// A PostgreSQL that runs.
-pub struct PostgresServer {
-    port: u16,
+/// A server that runs, whichever it is.
+pub struct Process {
+    pub port: u16,
     settings: Vec<String>,
-    /// Who it runs as, where we are root, which it refuses.
-    user: Option<(u32, u32)>,
-    folder: tempfile::TempDir,
-    child: Child,
+    /// Who it runs as, where we are root.
+    pub user: Option<(u32, u32)>,
+    pub folder: tempfile::TempDir,
+    pub child: Child,
     databases: AtomicU32,
+    spawn: Spawn,
 }
+
+/// Starts a server on a port, with settings, as some user, in a folder.
+type Spawn = fn(u16, &[String], Option<(u32, u32)>, &Path) -> Child;
+
+impl Process {
+    pub fn start(
+        settings: &[&str],
+        user: Option<(u32, u32)>,
+        folder: tempfile::TempDir,
+        spawn: Spawn,
+    ) -> Self {
+        let port = free_port();
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        let child = spawn(port, &settings, user, folder.path());
+        Process { port, settings, user, folder, child, databases: AtomicU32::new(0), spawn }
+    }
+
+    /// Starts it once more on what it left.
+    pub fn spawn_again(&mut self) {
+        self.child = (self.spawn)(self.port, &self.settings, self.user, self.folder.path());
+    }
+
+    /// The number of a new database.
+    pub fn next_database(&self) -> u32 {
+        self.databases.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, as a power cut of its process.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server that can be killed and started again.
+pub trait Server: DerefMut<Target = Process> {
+    /// Until it answers.
+    fn wait(&mut self);
+
+    /// Starts it once more on what it left.
+    fn start_again(&mut self) {
+        self.spawn_again();
+        self.wait();
+    }
+}
+
+macro_rules! server {
+    ($server:ident) => {
+        impl std::ops::Deref for $server {
+            type Target = Process;
+
+            fn deref(&self) -> &Process {
+                &self.0
+            }
+        }
+
+        impl std::ops::DerefMut for $server {
+            fn deref_mut(&mut self) -> &mut Process {
+                &mut self.0
+            }
+        }
+    };
+}
+#[allow(unused_imports, reason = "of MariaDB, which not every build has")]
+pub(super) use server;
+
+/// A PostgreSQL that runs.
+pub struct PostgresServer(Process);
+
+server!(PostgresServer);
 
 impl PostgresServer {
     /// With these settings, as `NAME=VALUE`.
     pub fn start(settings: &[&str]) -> Self {
         let user = user_of("postgres", "postgresql");
         let folder = folder_of(user);
-        let port = free_port();
-        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
         let made = logged("initdb", user, folder.path())
             .args([
                 "--auth=trust",
@@ -64,20 +163,9 @@ impl PostgresServer {
             .status()
             .expect("initdb runs; Debian: apt-get install postgresql");
         assert!(made.success(), "initdb failed; its words are in {}", folder.path().display());
-        let child = spawn(port, &settings, user, folder.path());
-        let mut server = PostgresServer { port, settings, user, folder, child, databases: AtomicU32::new(0) };
+        let mut server = PostgresServer(Process::start(settings, user, folder, spawn));
         server.wait();
         server
-    }
-
-    fn wait(&mut self) {
-        eventually("the start of PostgreSQL", || {
-            // after a kill its children may hold its memory for a moment, and it ends at once
-            if self.child.try_wait().expect("a child").is_some() {
-                self.child = spawn(self.port, &self.settings, self.user, self.folder.path());
-            }
-            self.run("psql", &["--quiet", "--command=SELECT 1", "template1"])
-        });
     }
 
     /// Runs one of its programs against it.
@@ -98,37 +186,19 @@ impl PostgresServer {
 
     /// The address of a new, empty database.
     pub fn database(&self) -> String {
-        let name = format!("own{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        create_database(self.port, &name)
-    }
-
-    /// The port.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Ends it at once, as a power cut of its process.
-    pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ends");
-    }
-
-    /// Starts it once more on what it left.
-    pub fn start_again(&mut self) {
-        self.child = spawn(self.port, &self.settings, self.user, self.folder.path());
-        self.wait();
+        create_database(self.port, &format!("own{}", self.next_database()))
     }
 }
 
-impl Drop for PostgresServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Server for PostgresServer {
+    fn wait(&mut self) {
+        eventually("the start of PostgreSQL", || {
+            // after a kill its children may hold its memory for a moment, and it ends at once
+            if self.child.try_wait().expect("a child").is_some() {
+                self.spawn_again();
+            }
+            self.run("psql", &["--quiet", "--command=SELECT 1", "template1"])
+        });
     }
 }
 
@@ -197,26 +267,19 @@ pub fn user_of(name: &str, package: &str) -> Option<(u32, u32)> {
 }
 
 /// A Redis that runs.
-pub struct RedisServer {
-    port: u16,
-    settings: Vec<String>,
-    folder: tempfile::TempDir,
-    child: Child,
-    databases: AtomicU32,
-}
+pub struct RedisServer(Process);
+
+server!(RedisServer);
 
 impl RedisServer {
     /// With these settings beside those that keep it in its own folder.
     pub fn start(settings: &[&str]) -> Self {
-        let (port, folder) = (free_port(), folder_of(None));
-        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
-        let child = Self::spawn(port, &settings, folder.path());
-        let server = RedisServer { port, settings, folder, child, databases: AtomicU32::new(0) };
+        let mut server = RedisServer(Process::start(settings, None, folder_of(None), Self::spawn));
         server.wait();
         server
     }
 
-    fn spawn(port: u16, settings: &[String], folder: &Path) -> Child {
+    fn spawn(port: u16, settings: &[String], _: Option<(u32, u32)>, folder: &Path) -> Child {
         let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
         Command::new("redis-server")
             .current_dir(folder)
@@ -226,10 +289,6 @@ impl RedisServer {
             .stdout(log)
             .spawn()
             .expect("redis-server starts; Debian: apt-get install redis-server")
-    }
-
-    fn wait(&self) {
-        eventually("the start of Redis", || self.answers().is_ok_and(|answer| answer == *b"+PONG\r\n"));
     }
 
     fn answers(&self) -> std::io::Result<[u8; 7]> {
@@ -243,35 +302,12 @@ impl RedisServer {
 
     /// The address of an empty database.
     pub fn database(&self) -> String {
-        format!("redis://127.0.0.1:{}/{}", self.port, self.databases.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// The port.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Ends it at once.
-    pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ends");
-    }
-
-    /// Starts it once more on what it left.
-    pub fn start_again(&mut self) {
-        self.child = Self::spawn(self.port, &self.settings, self.folder.path());
-        self.wait();
+        format!("redis://127.0.0.1:{}/{}", self.port, self.next_database())
     }
 }
 
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Server for RedisServer {
+    fn wait(&mut self) {
+        eventually("the start of Redis", || self.answers().is_ok_and(|answer| answer == *b"+PONG\r\n"));
     }
 }

@@ -1,4 +1,4 @@
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use tidemark_record::Counters;
 
@@ -9,6 +9,12 @@ const S: u64 = SECOND_NS;
 
 fn times(due_ns: u64, end_ns: u64) -> Times {
     Times { due_ns, sent_ns: Some(due_ns + 1_000), end_ns, own_ns: 400 }
+}
+
+/// A recorder of so many labels, and what it hands over.
+fn recording(labels: usize, window: (u64, u64)) -> (Recorder, Receiver<ThreadInterval>) {
+    let ((sink, intervals), (_, returned)) = (sync_channel(16), sync_channel(16));
+    (Recorder::new(0, labels, 0, window, Some(Exchange { sink, returned })), intervals)
 }
 
 #[test]
@@ -39,9 +45,7 @@ fn intervals_end_at_seconds_and_at_the_windows_edges() {
 
 #[test]
 fn the_window_ends_with_a_stop_and_what_was_due_before_it_is_measured() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (S, 20 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (S, 20 * S));
     let (stop, seen) = (2 * S + S / 2, 2 * S + S / 2 + 9_000);
     recorder.cut(2 * S + 1, Gauges::default());
     recorder.offered(0, 2 * S + 1);
@@ -68,9 +72,7 @@ fn the_window_ends_with_a_stop_and_what_was_due_before_it_is_measured() {
 #[test]
 fn a_stop_after_the_window_or_before_it_moves_nothing_into_it() {
     let within = |stop: u64| {
-        let (sink, intervals) = sync_channel(16);
-        let (_back, returned) = sync_channel(16);
-        let mut recorder = Recorder::new(0, 1, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+        let (mut recorder, intervals) = recording(1, (S, 2 * S));
         recorder.cut(stop, Gauges::default());
         recorder.end_window(stop, stop);
         recorder.finish(4 * S, Gauges::default());
@@ -83,9 +85,7 @@ fn a_stop_after_the_window_or_before_it_moves_nothing_into_it() {
 
 #[test]
 fn a_request_is_measured_by_when_it_was_due() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 2, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(2, (S, 2 * S));
     for (due, end) in [(S - 1, S + 5_000), (S, S + 9_000), (2 * S - 1, 3 * S)] {
         recorder.offered(1, due);
         recorder.cut(end, Gauges::default());
@@ -113,9 +113,7 @@ fn a_request_is_measured_by_when_it_was_due() {
 
 #[test]
 fn a_wait_for_a_core_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (S, 3 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (S, 3 * S));
     let told = Told::new();
     recorder.run_queue = told.queue();
     // from 0.6 s on, until 1.4 s
@@ -133,9 +131,7 @@ fn a_wait_for_a_core_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_t
 
 #[test]
 fn an_absence_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (S, 3 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (S, 3 * S));
     assert_eq!(recorder.look_ns(), u64::MAX, "nobody drives yet");
     recorder.absence = Some(Absence::since(recorder.look_at(0)));
     let mut now_ns = 0;
@@ -156,9 +152,7 @@ fn an_absence_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() 
 
 #[test]
 fn a_request_is_late_in_the_window_where_it_was_due_in_it() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (S, 2 * S));
     for (due_ns, left_ns) in [(S - 1, S + 1), (S, S + 2), (2 * S - 1, 4 * S), (2 * S, 4 * S)] {
         recorder.cut(left_ns, Gauges::default());
         recorder.lag(due_ns, left_ns - due_ns);
@@ -171,9 +165,7 @@ fn a_request_is_late_in_the_window_where_it_was_due_in_it() {
 
 #[test]
 fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (0, S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (0, S));
     for own_ns in [0, 300_000, 2_000_000] {
         recorder.offered(0, 7_000);
         let times = Times { due_ns: 7_000, sent_ns: None, end_ns: 1_007_000, own_ns };
@@ -190,10 +182,8 @@ fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
 
 #[test]
 fn what_the_driver_turned_to_late_is_told_with_the_interval_in_which_it_was_due() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
     let window = (2 * S + S / 4, 9 * S);
-    let mut recorder = Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, window);
     recorder.offered(0, S / 2);
     recorder.cut(4 * S + S / 10, Gauges::default());
     for due_ns in [3 * S - 1, 2 * S + S / 4, 2 * S, S + 1, S, 4 * S] {
@@ -228,9 +218,7 @@ fn what_comes_back_is_used_again_empty() {
 
 #[test]
 fn what_is_told_unasked_is_a_sign_of_life() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (0, 10 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(1, (0, 10 * S));
     let tenths = |recorder: &mut Recorder, from: u64, to: u64| {
         (from..to).for_each(|tenth| recorder.heard(tenth * S / 10));
     };

@@ -1,17 +1,16 @@
 //! A memcached as what it holds: the value of every key that matches a pattern. Keys are listed by its crawler, which goes
 //! over all of its hash table; then each is asked for, several without a wait for each answer.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use tidemark_drive::{Stream, Target};
+use tidemark_drive::Stream;
 use tidemark_wire::http1::Decoded;
 use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits};
 
 use super::stats;
 use crate::target::{each_server, speak};
-use crate::verify::answers::{Answers, each_readable, failed, no_key_matches, patiently};
-use crate::verify::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
+use crate::verify::answers::{Answers, Matching, each_readable, failed, patiently};
+use crate::verify::search::{Bounds, Unfinished};
 
 const SERVER: &str = "memcached";
 const LIST: &[u8] = b"lru_crawler metadump hash\r\n";
@@ -29,69 +28,34 @@ const SILENCE: Duration = Duration::from_secs(30);
 const LISTINGS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Reads the items of a server.
-pub struct Items<'a> {
-    target: &'a Target,
-    /// Which, by their keys.
-    pattern: &'a str,
-    /// What there is instead, where no key matches.
-    unmatched: OnceLock<String>,
-    /// Which of several servers could not be read.
-    unread: OnceLock<String>,
-}
-
-impl<'a> Items<'a> {
-    /// Those of this server whose keys match.
-    pub fn new(target: &'a Target, pattern: &'a str) -> Items<'a> {
-        Items { target, pattern, unmatched: OnceLock::new(), unread: OnceLock::new() }
+/// Reads the items of a server that match.
+pub fn read(of: &Matching<'_>, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+    let servers = patiently(SERVER, bounds, || each_server(of.target, SILENCE))?;
+    let (mut matching, mut others) = (0, Vec::new());
+    each_readable(
+        &servers,
+        |server| server.address.to_string(),
+        &of.unread,
+        |server| {
+            let keys = patiently(SERVER, bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| keys(stream, bounds))
+            })??;
+            let (wanted, rest): (Vec<_>, Vec<_>) =
+                keys.into_iter().partition(|key| matches(of.pattern.as_bytes(), key));
+            matching += wanted.len();
+            others.extend(rest.into_iter().take(1));
+            patiently(SERVER, bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| values(stream, &wanted, bounds, visit))
+            })?
+        },
+    )?;
+    if matching == 0 {
+        let _ = of.unmatched.set(match others.first() {
+            Some(key) => format!("there are others, \"{}\" for example", String::from_utf8_lossy(key)),
+            None => "it holds nothing".into(),
+        });
     }
-}
-
-impl DirectStore for Items<'_> {}
-
-impl StoredContents for Items<'_> {
-    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
-        Ok(Box::new(self))
-    }
-
-    fn unread(&self) -> Option<String> {
-        self.unread.get().cloned()
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(no_key_matches(self.pattern, self.unmatched.get()?))
-    }
-}
-
-impl PartReader for &Items<'_> {
-    fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
-        let (mut matching, mut others) = (0, Vec::new());
-        each_readable(
-            &servers,
-            |server| server.address.to_string(),
-            &self.unread,
-            |server| {
-                let keys = patiently(SERVER, bounds, || {
-                    speak(&mut server.clone(), SILENCE, |stream| keys(stream, bounds))
-                })??;
-                let (wanted, rest): (Vec<_>, Vec<_>) =
-                    keys.into_iter().partition(|key| matches(self.pattern.as_bytes(), key));
-                matching += wanted.len();
-                others.extend(rest.into_iter().take(1));
-                patiently(SERVER, bounds, || {
-                    speak(&mut server.clone(), SILENCE, |stream| values(stream, &wanted, bounds, visit))
-                })?
-            },
-        )?;
-        if matching == 0 {
-            let _ = self.unmatched.set(match others.first() {
-                Some(key) => format!("there are others, \"{}\" for example", String::from_utf8_lossy(key)),
-                None => "it holds nothing".into(),
-            });
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// All keys, each once. Items that have expired are counted by the server and not listed, so where fewer are listed than

@@ -111,31 +111,19 @@ fn process(address: SocketAddr) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stores::launcher::tests::node;
     use std::io::{Read as _, Write as _};
-    use std::net::{IpAddr, TcpListener};
+    use std::net::TcpListener;
     use tidemark_scenario::plan::Product;
 
     #[test]
     fn a_node_is_started_as_the_scenario_says() {
-        let addresses: [IpAddr; 1] = ["127.0.0.1".parse().unwrap()];
         let usual = Store::new("cache", Product::Memcached);
         let store = Store { memory_bytes: Some(256 << 20), threads: Some(3), ..usual };
-        let words = Memcached
-            .command(&NodeSetup {
-                store: &store,
-                index: 0,
-                identity: "tidemark-1",
-                password: "p",
-                addresses: &addresses,
-                listen: addresses[0],
-                ports: &[11311],
-                configuration: "/run/stores/cache".into(),
-                data: "/run/data/cache".into(),
-                program: &Program { folder: "/usr/bin".into(), ..Program::default() },
-            })
-            .unwrap();
+        let program = Program { folder: "/usr/bin".into(), ..Program::default() };
+        let words = Memcached.command(&node(&store, &[11311], &program)).unwrap();
         assert!(
-            words.join(" ").starts_with("/usr/bin/memcached -l 127.0.0.1 -p 11311 -U 0 -m 256 -c "),
+            words.join(" ").starts_with("/usr/bin/memcached -l 127.0.0.11 -p 11311 -U 0 -m 256 -c "),
             "{words:?}"
         );
         assert!(words.join(" ").contains(" -t 3"), "{words:?}");

@@ -5,17 +5,16 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use tidemark_drive::{Stream, Target};
+use tidemark_drive::Stream;
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::Kind;
 
 use super::resp;
 use crate::target::{each_server, speak};
-use crate::verify::answers::{self, each_readable, no_key_matches, patiently};
-use crate::verify::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
+use crate::verify::answers::{self, Matching, each_readable, patiently};
+use crate::verify::search::{Bounds, Unfinished};
 
 /// About how many keys a page has.
 const PAGE: &str = "1000";
@@ -29,63 +28,27 @@ const REPLY_BYTES: usize = 256 << 20;
 const SILENCE: Duration = Duration::from_secs(30);
 const SERVER: &str = "Redis";
 
-/// Reads the keys of a server.
-pub struct Keys<'a> {
-    /// Where it is.
-    pub target: &'a Target,
-    /// Which, as SCAN's MATCH takes it.
-    pub pattern: &'a str,
-    /// What there is instead, where no key matches.
-    unmatched: OnceLock<String>,
-    /// Which of several servers could not be read.
-    unread: OnceLock<String>,
-}
-
-impl<'a> Keys<'a> {
-    /// Those of this server that match.
-    pub fn new(target: &'a Target, pattern: &'a str) -> Keys<'a> {
-        Keys { target, pattern, unmatched: OnceLock::new(), unread: OnceLock::new() }
+/// Reads the keys of a server that match.
+pub fn read(of: &Matching<'_>, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+    let servers = patiently(SERVER, bounds, || each_server(of.target, SILENCE))?;
+    let mut none = Vec::new();
+    each_readable(
+        &servers,
+        |server| server.address.to_string(),
+        &of.unread,
+        |server| {
+            let scanned = patiently(SERVER, bounds, || {
+                speak(&mut server.clone(), SILENCE, |stream| scan(stream, of.pattern, bounds, visit))
+            })?;
+            // what could be scanned in part is not scanned again, as it would be seen twice
+            none.extend(scanned?);
+            Ok(())
+        },
+    )?;
+    if none.len() == servers.len() {
+        let _ = of.unmatched.set(none.join("; "));
     }
-}
-
-impl DirectStore for Keys<'_> {}
-
-impl StoredContents for Keys<'_> {
-    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
-        Ok(Box::new(self))
-    }
-
-    fn unread(&self) -> Option<String> {
-        self.unread.get().cloned()
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(no_key_matches(self.pattern, self.unmatched.get()?))
-    }
-}
-
-impl PartReader for &Keys<'_> {
-    fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
-        let mut none = Vec::new();
-        each_readable(
-            &servers,
-            |server| server.address.to_string(),
-            &self.unread,
-            |server| {
-                let scanned = patiently(SERVER, bounds, || {
-                    speak(&mut server.clone(), SILENCE, |stream| scan(stream, self.pattern, bounds, visit))
-                })?;
-                // what could be scanned in part is not scanned again, as it would be seen twice
-                none.extend(scanned?);
-                Ok(())
-            },
-        )?;
-        if none.len() == servers.len() {
-            let _ = self.unmatched.set(none.join("; "));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn failed(what: &str, why: impl std::fmt::Display) -> Unfinished {

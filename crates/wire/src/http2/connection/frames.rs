@@ -420,10 +420,7 @@ impl Connection {
 
     /// Whether a stream of this number was ever opened.
     fn check_number(&self, id: u32) -> Result<(), Violation> {
-        match id % 2 == 1 && id < self.next {
-            true => Ok(()),
-            false => Err(of_no_stream()),
-        }
+        if id % 2 == 1 && id < self.next { Ok(()) } else { Err(of_no_stream()) }
     }
 
     fn wrong(&mut self, id: u32, wrong: Wrong, out: &mut Vec<u8>) -> Result<Step<'static>, Violation> {
