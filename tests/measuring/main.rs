@@ -12,7 +12,6 @@ mod demo;
 mod driver_bound;
 mod freeze;
 mod peers;
-mod soak;
 mod trade;
 mod truth;
 mod verdicts;

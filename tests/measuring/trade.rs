@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::{Client, Served, tidemark};
+use crate::common::{Client, Served, project, tidemark};
 use crate::secured::Secured;
 use serde_json::Value;
 
@@ -91,7 +91,19 @@ fn there_are_as_many_connections_as_the_scenario_says_or_it_is_told() {
 #[test]
 fn all_ways_are_compared() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let arguments = ["trade", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
+    for name in ["trade", "trade-rest", "trade-grpc", "trade-websocket"] {
+        let shipped = std::fs::read_to_string(project().join(format!("scenarios/{name}.yaml")));
+        // sooner over, and beside each other
+        let mut text = shipped.expect("a scenario").replace("warm-up: 3s", "warm-up: 1s");
+        if name == "trade" {
+            text = text.replace("rounds: 3", "rounds: 1");
+            ["rest", "grpc", "websocket"].iter().for_each(|way| {
+                text = text.replace(&format!(": trade-{way}\n"), &format!(": trade-{way}.yaml\n"));
+            });
+        }
+        std::fs::write(folder.path().join(format!("{name}.yaml")), text).expect("written");
+    }
+    let arguments = ["trade.yaml", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
     let output = run(folder.path(), &arguments);
     assert!(
         [Some(0), Some(3)].contains(&output.status.code()),

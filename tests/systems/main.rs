@@ -15,6 +15,7 @@ mod memcached;
 mod postgres;
 mod redis;
 mod sinks;
+mod soak;
 mod targets;
 mod tsung;
 mod tsung_plan;
