@@ -416,9 +416,15 @@ fn the_action_runs_a_scenario_and_comments_once() {
 
     assert_eq!(code(&step("Comment on the pull request")), 0);
     let comment = fs::read_to_string(path("temp/tidemark/comment.md")).unwrap();
-    assert!(comment.starts_with("<!-- tidemark: airline.yaml -->\n") && comment.contains("airline"), "{comment}");
-    fs::write(path("known"), "1 Looks good\n22 <!-- tidemark: airline.yaml -->\n23 <!-- tidemark: airline.yaml -->\n")
-        .unwrap();
+    assert!(
+        comment.starts_with("<!-- tidemark: airline.yaml -->\n") && comment.contains("airline"),
+        "{comment}"
+    );
+    fs::write(
+        path("known"),
+        "1 Looks good\n22 <!-- tidemark: airline.yaml -->\n23 <!-- tidemark: airline.yaml -->\n",
+    )
+    .unwrap();
     assert_eq!(code(&step("Comment on the pull request")), 0);
     let calls = fs::read_to_string(path("calls")).unwrap();
     let calls: Vec<&str> = calls.lines().collect();

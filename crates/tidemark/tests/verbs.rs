@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// A load of a second on an airline of [`folder_with_airline`] that keeps nothing on disk.
-const SHORT: [&str; 8] = ["run", "airline.yaml", "--for", "1s", "--set", "durability=memory", "--set", "users=2"];
+const SHORT: [&str; 8] =
+    ["run", "airline.yaml", "--for", "1s", "--set", "durability=memory", "--set", "users=2"];
 
 fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().copied().chain(more.iter().copied()).collect()
@@ -247,8 +248,10 @@ fn a_run_is_one_object_a_report_and_an_exit_status() {
 #[test]
 fn a_synced_run_measures_the_disk_and_leaves_no_data() {
     let folder = folder_with_airline();
-    let output =
-        run(folder.path(), &["run", "airline.yaml", "--for", "1s", "--set", "users=2", "--out", "here", "-q"]);
+    let output = run(
+        folder.path(),
+        &["run", "airline.yaml", "--for", "1s", "--set", "users=2", "--out", "here", "-q"],
+    );
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
     assert_eq!(stderr(&output), "", "quiet is quiet");
     assert!(stdout(&output).trim_end().ends_with("here/report.html"), "{}", stdout(&output));
