@@ -25,6 +25,41 @@ fn har_of(recording: &Json, hosts: &[&str]) -> Result<Imported, ImportError> {
     har::scenario("shop.har", &recording.to_string(), &hosts)
 }
 
+/// An entry of a recording, with more members.
+fn entry_of(method: &str, url: &str, status: u64, more: Json) -> Json {
+    let mut entry =
+        json!({"request": {"method": method, "url": url, "headers": []}, "response": {"status": status}});
+    if !more.is_null() {
+        merge(&mut entry, more);
+    }
+    entry
+}
+
+fn merge(into: &mut Json, more: Json) {
+    match (into, more) {
+        (Json::Object(into), Json::Object(more)) => {
+            more.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Json::Null), value));
+        }
+        (into, more) => *into = more,
+    }
+}
+
+/// The scenario of a recording with these pages and entries.
+fn recorded(pages: Json, entries: &[Json], hosts: &[&str]) -> Imported {
+    har_of(&json!({"log": {"pages": pages, "entries": entries}}), hosts).unwrap()
+}
+
+/// The lines of a document's scenario.
+fn documented(document: &Json) -> String {
+    checked(&openapi::scenario("x.json", document).unwrap())
+}
+
+fn has_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|found| found.trim() == *line), "{line}\n{text}");
+    }
+}
+
 #[test]
 fn what_cannot_be_read_says_why() {
     let refused = |made: Result<Imported, ImportError>| made.unwrap_err().to_string();

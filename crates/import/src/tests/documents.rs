@@ -145,17 +145,6 @@ fn a_documents_address_says_what_to_do() {
     assert!(text.contains("/a?n=5&token_bytes=64") && text.contains("{api_key: \"${api_key}\"}"), "{text}");
 }
 
-/// The lines of a document's scenario.
-fn documented(document: &Json) -> String {
-    checked(&openapi::scenario("x.json", document).unwrap())
-}
-
-fn has_lines(text: &str, lines: &[&str]) {
-    for line in lines {
-        assert!(text.lines().any(|found| found.trim() == *line), "{line}\n{text}");
-    }
-}
-
 #[test]
 fn parameters_are_written_in_their_style() {
     let query = |name: &str, more: Json| {

@@ -81,30 +81,6 @@ fn many_hosts_are_counted() {
     assert!(text.len() < 10_000, "{}", text.len());
 }
 
-/// An entry of a recording, with more members.
-fn entry_of(method: &str, url: &str, status: u64, more: Json) -> Json {
-    let mut entry =
-        json!({"request": {"method": method, "url": url, "headers": []}, "response": {"status": status}});
-    if !more.is_null() {
-        merge(&mut entry, more);
-    }
-    entry
-}
-
-fn merge(into: &mut Json, more: Json) {
-    match (into, more) {
-        (Json::Object(into), Json::Object(more)) => {
-            more.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Json::Null), value));
-        }
-        (into, more) => *into = more,
-    }
-}
-
-/// The scenario of a recording with these pages and entries.
-fn recorded(pages: Json, entries: &[Json], hosts: &[&str]) -> Imported {
-    har_of(&json!({"log": {"pages": pages, "entries": entries}}), hosts).unwrap()
-}
-
 /// The line with the system's URL.
 fn system_of(made: &Imported) -> String {
     let text = checked(made);
