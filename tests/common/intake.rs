@@ -15,7 +15,7 @@ use crate::common::tidemark;
 /// Longest time that a run may take on a busy machine.
 const RUN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Messages of users in turn, each entered in the ledger, each with a minute for its answer.
+/// Messages of users in turn, each entered in the ledger, each with a minute for its answer: not so many that all cores are busy.
 const SESSIONS: &str = r#"
 feeders:
   user: {from: 1, to: 1000, digits: 10}
@@ -29,6 +29,7 @@ sessions:
         query: {c: "${message}"}
         check: {status: 200, body: {equals: OK}}
         timeout: 60s
+      - think: 10ms
 "#;
 
 /// Writes a scenario into a folder: these messages, beside what the test says of system, stores, load and faults.

@@ -3,16 +3,11 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../common/secured.rs"]
-mod secured;
 #[path = "../common/watch.rs"]
 mod watch;
 
 mod demo;
 mod driver_bound;
 mod freeze;
-mod peers;
-mod soak;
-mod trade;
 mod truth;
 mod verdicts;

@@ -147,9 +147,9 @@ fn delays() {
     for (name, delay) in cases {
         let server =
             Server::start(Behaviour { delays: vec![delay], seed: 1, ..Behaviour::default() }).unwrap();
-        let run = drive(&server, "{rate: 1500/s, spacing: constant, hold: 3s}", "limits: {connections: 512}");
+        let run = drive(&server, "{rate: 1500/s, spacing: constant, hold: 2s}", "limits: {connections: 512}");
         let truth = server.stop().unwrap();
-        assert_eq!((&run.summary["requests"], truth.answered), (&json!(4_500), 4_500), "{}", run.stderr);
+        assert_eq!((&run.summary["requests"], truth.answered), (&json!(3_000), 3_000), "{}", run.stderr);
         assert_eq!((&run.summary["errors"], &run.summary["dropped"]), (&json!({}), &json!(0)));
         let kept_us = &truth.kept_us[0];
         let reported = &run.summary["response_time_us"];
@@ -193,7 +193,7 @@ fn slow_shard() {
         (0..4).map(|i| format!("        - steps: [{{GET: /shard/{i}, label: shard {i}}}]\n")).collect();
     let sessions =
         format!("limits: {{connections: 512}}\nsessions:\n  one:\n    steps:\n      - choose:\n{ways}");
-    let run = drive(&server, "{rate: 1k/s, spacing: poisson, hold: 6s}", &sessions);
+    let run = drive(&server, "{rate: 1k/s, spacing: poisson, hold: 4s}", &sessions);
     let truth = server.stop().unwrap();
     assert_eq!(run.summary["errors"], json!({}), "{}", run.stderr);
     let all = truth.all_kept_us();
@@ -210,23 +210,24 @@ fn slow_shard() {
 }
 
 #[test]
-fn a_server_at_half_of_the_offered_rate_shows_its_backlog() {
-    explained(half_of_the_rate);
+fn a_server_below_the_offered_rate_shows_its_backlog() {
+    explained(below_the_rate);
 }
 
-fn half_of_the_rate() {
-    let (offered_per_s, capacity_per_s, hold_s) = (400.0, 200.0, 10.0);
+fn below_the_rate() {
+    // no trend is told of fewer seconds
+    let (offered_per_s, capacity_per_s, hold_s) = (400.0, 300.0, 8.0);
     let behaviour = Behaviour { capacity_per_s: Some(capacity_per_s), ..Behaviour::default() };
     let server = Server::start(behaviour).unwrap();
     let rest = "limits: {connections: 64, waiting: 10000, drain: 60s}\ndefaults: {timeout: 60s}";
-    let run = drive(&server, "{rate: 400/s, spacing: constant, hold: 10s}", rest);
+    let run = drive(&server, "{rate: 400/s, spacing: constant, hold: 8s}", rest);
     let truth = server.stop().unwrap();
-    assert_eq!(run.summary["requests"], json!(4_000), "{}", run.stderr);
+    assert_eq!(run.summary["requests"], json!(3_200), "{}", run.stderr);
     assert_eq!((&run.summary["errors"], &run.summary["dropped"]), (&json!({}), &json!(0)));
-    // Request n is due after n / offered and answered after n / capacity: the wait grows evenly to hold_s.
+    // Request n is due after n / offered and answered after n / capacity: the wait grows evenly.
     let longest_us = hold_s * (offered_per_s / capacity_per_s - 1.0) * 1e6;
     let reported = &run.summary["response_time_us"];
-    compare("half the rate", reported, &run.machine, &truth, &|q| q * longest_us);
+    compare("below the rate", reported, &run.machine, &truth, &|q| q * longest_us);
     // The achieved rate is named beside the offered one.
     let rate = |name: &str| run.summary[name].as_f64().unwrap();
     assert!((rate("offered_per_s") / offered_per_s - 1.0).abs() < 0.001, "{}", run.summary);
@@ -320,7 +321,7 @@ fn every_fault_is_counted_once_by_its_kind() {
     use Misbehaviour::*;
     let faults = vec![None, Reset, None, HalfAnswer, LengthTooLong, NotHttp, Close, LengthTooShort];
     let server = Server::start(Behaviour { faults, ..Behaviour::default() }).unwrap();
-    let rest = "limits: {connections: 512, drain: 20s}\ndefaults: {timeout: 5s}";
+    let rest = "limits: {connections: 512, drain: 20s}\ndefaults: {timeout: 3s}";
     let run = drive(&server, "{rate: 400/s, spacing: constant, hold: 2s}", rest);
     let truth = server.stop().unwrap();
     assert_eq!((truth.requests, truth.left), (800, 0));

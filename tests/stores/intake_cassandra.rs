@@ -31,7 +31,7 @@ const STRAIGHT: &str = r#"
 settings: {contact: ""}
 system:
   serve: ingest
-  durability: synced
+  durability: buffered
   settings: {store: cassandra, contact: "${contact}", keyspace: straight, identity: key, timeout_s: 60}
 load: {users: 8, hold: 2s}
 verify: {store: cassandra}
@@ -75,11 +75,11 @@ fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_could_not_be_reache
     assert!(report.contains("cut cassandra"), "{report}");
 }
 
-/// Both in one, since a Cassandra takes its time to start.
+/// All in one, since a Cassandra takes its time to start.
 #[test]
 fn a_cassandra_that_runs_is_read_past_the_system_and_keeps_the_order_of_two_intakes() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let store = "stores: {cassandra: {heap: 256MiB, ready within: 8m}}
+    let store = "stores: {cassandra: {heap: 256MiB, durability: buffered, ready within: 8m}}
 sessions: {a: {steps: [{GET: /}]}}
 load: {users: 1, hold: 1s}
 ";
@@ -91,6 +91,7 @@ load: {users: 1, hold: 1s}
         Stores::start(&plan.stores, &setup, &|| StopRequest::None, &mut |_| {}).expect("Cassandra starts");
     let contact = stores.settings().remove(0).1;
 
+    crate::airline_stores::no_more_is_promised_than_cassandra_keeps(&contact);
     two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(&contact);
 
     let run = |arguments: &[&str]| run(folder.path(), arguments);
@@ -117,7 +118,7 @@ load: {users: 1, hold: 1s}
         "--set",
         &contact,
     ];
-    let mut served = Served::start("ingest", &[&settings[..], &["--durability", "synced"]].concat());
+    let mut served = Served::start("ingest", &[&settings[..], &["--durability", "buffered"]].concat());
     let held = Client::connect(&served.authority).get("/messages/0000000001");
     let message = held.json()[0]["payload"].as_str().expect("a message").replace("41.7127837", "41.7127838");
     assert_eq!(Client::connect(&served.authority).get(&format!("/m?c={message}")).status, 200);
@@ -154,7 +155,7 @@ fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contac
         "--set",
         &contact,
         "--durability",
-        "synced",
+        "buffered",
     ];
     let late = |by| Served::start_in(&clock_set_back(by), "ingest", &settings);
     let right = Served::start("ingest", &settings);

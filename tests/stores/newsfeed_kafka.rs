@@ -23,8 +23,8 @@ sessions:
       - repeat: 1000000
         steps:
           - {POST: "/participant/${from}/outbound", label: Post, json: {subject: s, story: a story}}
-          - think: 2ms
-load: {users: 4, hold: 20s}
+          - think: 10ms
+load: {users: 4, hold: 16s}
 "#;
 
 /// How many operations of a kind were over within each second of the run.

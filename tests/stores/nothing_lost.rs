@@ -18,7 +18,12 @@ fn run_scenario(scenario: &str, time: &str, settings: &[&str]) -> (i32, Value, S
     let file = place.path().join("scenario.yaml");
     let shipped = fs::read_to_string(project().join(format!("scenarios/{scenario}.yaml"))).unwrap();
     // what happens comes sooner
-    let sooner = [("{at: 10s", "{at: 4s"), ("{at: 14s", "{at: 8s"), ("warm-up: 4s", "warm-up: 1s")];
+    let sooner = [
+        ("{at: 10s", "{at: 2s"),
+        ("{at: 14s", "{at: 6s"),
+        ("warm-up: 4s", "warm-up: 1s"),
+        ("warm-up: 5s", "warm-up: 1s"),
+    ];
     let text = sooner.iter().fold(shipped, |text, (from, to)| text.replace(from, to));
     fs::write(&file, text).unwrap();
     let output = tidemark()
@@ -32,9 +37,9 @@ fn run_scenario(scenario: &str, time: &str, settings: &[&str]) -> (i32, Value, S
     (output.status.code().unwrap(), json, String::from_utf8(text.stdout).unwrap())
 }
 
-/// With a fault four seconds into what is measured.
+/// With a fault two seconds into what is measured.
 fn run(durability: &str, fault: &str) -> (i32, Value, String) {
-    run_for("12s", &[&format!("durability={durability}"), &format!("fault={fault}"), "users=16"])
+    run_for("8s", &[&format!("durability={durability}"), &format!("fault={fault}"), "users=16"])
 }
 
 fn number(json: &Value, name: &str) -> u64 {
@@ -86,7 +91,7 @@ fn a_synced_intake_whose_disk_was_full_loses_nothing() {
         );
     }
     // some seconds longer than the others: it is started again after all that, beside other tests
-    let (_, json, text) = run_for("24s", &["durability=synced", "fault=fill", "users=16"]);
+    let (_, json, text) = run_for("16s", &["durability=synced", "fault=fill", "users=16"]);
     all_is_there(&json, &text);
     let (full, killed) = (&json["faults"][0], &json["faults"][1]);
     assert_eq!((&full["kind"], &full["error"]), (&Value::from("fill"), &Value::Null), "{text}");
@@ -147,7 +152,7 @@ fn no_feed_lacks_a_post(fan_out: &str, fault: &str) {
     // few posts: a start finds each word of each story anew, and the machine may be busy with other tests
     let settings =
         ["broadcasters=4", "searchers=1", &format!("fan_out={fan_out}"), &format!("fault={fault}")];
-    let (status, json, text) = run_scenario("newsfeed", "18s", &settings);
+    let (status, json, text) = run_scenario("newsfeed", "12s", &settings);
     // 3 where it was not ready again before the load ended, on a busy machine
     assert!([0, 3].contains(&status), "{status}: {text}");
     assert_eq!(json["faults"].as_array().map(Vec::len), Some(1), "{text}");

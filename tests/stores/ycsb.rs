@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::tidemark;
+use crate::common::{project, tidemark};
 use serde_json::Value;
 
+/// Runs a shipped scenario without its warm-up.
 fn run(folder: &Path, arguments: &[&str]) -> (Output, Value) {
+    let shipped = project().join(format!("scenarios/{}.yaml", arguments[0]));
+    let shipped = std::fs::read_to_string(shipped).expect("a shipped scenario");
+    std::fs::write(folder.join("shipped.yaml"), shipped.replace("  warm-up: 2s\n", "")).expect("written");
     let output = tidemark()
         .current_dir(folder)
-        .arg("run")
-        .args(arguments)
+        .args(["run", "shipped.yaml"])
+        .args(&arguments[1..])
         .args(["--out", "run", "--json"])
         .output()
         .expect("tidemark runs");
@@ -51,7 +55,7 @@ fn each_workload_has_its_mix_and_fails_nowhere() {
     ];
     for (workload, mix) in mixes {
         let workload_is = format!("workload={workload}");
-        let settings = ["--set", &workload_is, "--set", "records=3000", "--set", "users=8", "--for", "2s"];
+        let settings = ["--set", &workload_is, "--set", "records=3000", "--set", "users=8", "--for", "1s"];
         let (output, result) = run(folder.path(), &[&["ycsb"], &settings[..]].concat());
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(result["verdict"]["status"], "pass", "{workload}: {result:#}{told}");
@@ -109,7 +113,7 @@ const KEYS: &str = "
 stores: {redis: {durability: memory}}
 system: {store: redis}
 keys: {records: 2000}
-load: {users: 4, hold: 2s}
+load: {users: 4, hold: 1s}
 objectives: [errors = 0]
 ";
 
@@ -185,7 +189,7 @@ fn a_load_that_fails_ends_the_run_and_says_how_far_it_came() {
 #[test]
 fn stores_are_read_and_written_sharded_and_with_a_file() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let small = ["--set", "records=2000", "--set", "users=16", "--set", "reads=80", "--for", "2s"];
+    let small = ["--set", "records=2000", "--set", "users=16", "--set", "reads=80", "--for", "1s"];
     for (scenario, more) in [
         ("kv-redis", &["--set", "shards=2"][..]),
         ("kv-redis", &["--set", "append_only=always", "--set", "keys_chosen=zipfian"]),
@@ -246,7 +250,7 @@ fn on_rows(scenario: &str, workloads: &[&str]) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     for workload in workloads {
         let workload_is = format!("workload={workload}");
-        let settings = ["--set", &workload_is, "--set", "records=300", "--set", "users=8", "--for", "3s"];
+        let settings = ["--set", &workload_is, "--set", "records=300", "--set", "users=8", "--for", "2s"];
         let (output, result) = run(folder.path(), &[&[scenario], &settings[..]].concat());
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(

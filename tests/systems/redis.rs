@@ -354,9 +354,10 @@ fn a_store_that_is_the_system_is_pinned_as_it() {
     assert!(!folder.path().join("elsewhere/stores").exists());
 }
 
-/// Stores that runs start, each side with its own: one that keeps nothing where it is killed is told apart from one that does.
+/// Redis that runs start, killed in the midst of the load and started again: one that keeps nothing has losses, and where
+/// it is compared with one that does they come first.
 #[test]
-fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
+fn what_a_killed_redis_did_not_keep_is_lost_and_told_and_comes_first_in_a_comparison() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let compare = |arguments: &[&str]| {
         let output = tidemark()
@@ -384,7 +385,7 @@ fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
     let text = |durability: &str| {
         format!(
             "stores: {{cache: {{product: redis, durability: {durability}}}}}\nsystem: {{store: cache}}{ENTERED}\
-             load: {{users: 8, hold: 4s}}\nfaults: [{{at: 2s, kill: cache, restart after: 500ms}}]\n\
+             load: {{rate: 300/s, hold: 4s}}\nfaults: [{{at: 2s, kill: cache, restart after: 500ms}}]\n\
              limits: {{connections: 8}}\n"
         )
     };
@@ -392,10 +393,26 @@ fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
         fs::write(folder.path().join("s.yaml"), text(durability)).expect("the scenario is written");
         let ran = tidemark()
             .current_dir(&folder)
-            .args(["run", "s.yaml", "--out", durability])
+            .args(["run", "s.yaml", "--out", durability, "--json"])
             .output()
             .expect("tidemark runs");
-        assert!(ran.status.code().is_some(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let told = String::from_utf8_lossy(&ran.stderr);
+        let result: Value =
+            serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+        let manifest = fs::read(folder.path().join(durability).join("run.json")).expect("run.json");
+        let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+        // the store that is driven is the system, and its disk is what an answer waits for
+        assert_eq!(manifest["system"]["durability"], durability);
+        assert_eq!(manifest["system"]["sync_latency"].is_object(), durability == "synced", "{manifest:#}");
+        let ledger = &result["ledger"];
+        let number = |name: &str| ledger[name].as_u64().unwrap_or_else(|| panic!("{name}: {result:#}{told}"));
+        assert!(number("acknowledged") > 0, "{result:#}");
+        if durability == "memory" {
+            assert!(number("lost") > 0, "{ledger:#}");
+            assert_eq!((&result["verdict"]["status"], ran.status.code()), (&"fail".into(), Some(1)));
+        } else {
+            assert_eq!(number("lost"), 0, "{ledger:#}");
+        }
     }
     let (status, json, said) = compare(&["synced", "memory"]);
     assert_eq!(status, Some(1), "{said}");
@@ -403,34 +420,6 @@ fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
     assert!(says.starts_with("B failed in 1 of 1 run, A in none: lost = 0 missed: "), "{says}");
     assert!(said.contains("fails, whatever --fail-if asks for: B failed in 1 of 1 run"), "{said}");
     assert!(json["notes"].to_string().contains("differs: A synced, B memory"), "{json:#}");
-}
-
-/// A Redis that the run starts, killed in the midst of the load and started again.
-#[test]
-fn what_a_killed_redis_did_not_keep_is_lost_and_told() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    for durability in ["memory", "synced"] {
-        let text = format!(
-            "stores: {{cache: {{product: redis, durability: {durability}}}}}\nsystem: {{store: cache}}{ENTERED}\
-             load: {{users: 8, hold: 4s}}\nfaults: [{{at: 2s, kill: cache, restart after: 500ms}}]\n\
-             limits: {{connections: 8}}\n"
-        );
-        let (output, result) = run(folder.path(), &text);
-        let (ledger, told) = (&result["ledger"], String::from_utf8_lossy(&output.stderr));
-        let manifest = fs::read(folder.path().join("run/run.json")).expect("run.json");
-        let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
-        // the store that is driven is the system, and its disk is what an answer waits for
-        assert_eq!(manifest["system"]["durability"], durability);
-        assert_eq!(manifest["system"]["sync_latency"].is_object(), durability == "synced", "{manifest:#}");
-        let number = |name: &str| ledger[name].as_u64().unwrap_or_else(|| panic!("{name}: {result:#}{told}"));
-        assert!(number("acknowledged") > 0, "{result:#}");
-        if durability == "memory" {
-            assert!(number("lost") > 0, "{ledger:#}");
-            assert_eq!((&result["verdict"]["status"], output.status.code()), (&"fail".into(), Some(1)));
-        } else {
-            assert_eq!(number("lost"), 0, "{ledger:#}");
-        }
-    }
 }
 
 /// Commands whose conditions do not hold write nothing, and acknowledge nothing; `GET` answers what was there before.

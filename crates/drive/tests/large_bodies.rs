@@ -124,7 +124,7 @@ fn run(plan: Plan, options: DriveOptions) -> Option<Sum> {
 
 #[test]
 fn a_file_between_texts_is_sent_whole_over_each_back_end_with_and_without_tls() {
-    const END: u64 = (12 << 20) + 17;
+    const END: u64 = (3 << 20) + 17;
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(&bytes(100, END)).unwrap();
     let text = |from, to| UploadPiece::Text(Template::literal(bytes(from, to)));
@@ -241,8 +241,8 @@ fn answering(body_bytes: u64) -> SocketAddr {
 /// meanwhile, which take less than that.
 #[test]
 fn memory_does_not_grow_with_bodies() {
-    const LARGE: u64 = 256 << 20;
-    const MOST_MIB: u64 = 128;
+    const LARGE: u64 = 112 << 20;
+    const MOST_MIB: u64 = 96;
     let (_file, piece) = empty_file(LARGE);
     let (told, lengths) = channel();
     let address = taking(None, |_| 0, &told);

@@ -286,7 +286,7 @@ fn random_numbers_follow_the_seed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     /// Whatever stands there: it is refused, or it runs, or it fails.
     #[test]

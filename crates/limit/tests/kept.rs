@@ -145,7 +145,7 @@ fn no_value_makes_a_search_hang_or_panic() {
     ];
     let mut random = fastrand::Rng::with_seed(1);
     let mut read = 0;
-    for turn in 0..1_500 {
+    for turn in 0..500 {
         let mut damaged = whole.clone();
         // trials are nearly all of it, their numbers nearly all of them
         for _ in 0..=turn % 3 {
@@ -163,5 +163,5 @@ fn no_value_makes_a_search_hang_or_panic() {
             let _ = next(&search.goals, &search.trials, &search.options);
         }
     }
-    assert!(read > 100, "{read} were read");
+    assert!(read > 50, "{read} were read");
 }

@@ -7,7 +7,7 @@ use crate::support::{Answer, Sent, User, World};
 use serde_json::{Value, json};
 use tidemark_scenario::Plan;
 
-const CUSTOMERS: usize = 200;
+const CUSTOMERS: usize = 50;
 const DAYS: i64 = 30;
 
 /// Requests for each session, as the model of the published driver has them.
@@ -195,8 +195,7 @@ fn the_mix_is_the_published_one_of_each_kind() {
 fn the_mix_of(kind: usize) {
     let plan = airline();
     let mut world = World::new(&plan, 1);
-    let sessions = 20_000;
-    let airline = drive(&mut world, 60, sessions, kind);
+    let airline = drive(&mut world, 15, 5_000, kind);
     assert!(world.failures.is_empty(), "{:#?}", &world.failures[..world.failures.len().min(5)]);
 
     let mut counts: BTreeMap<&str, f64> = BTreeMap::new();

@@ -73,7 +73,7 @@ const PIECES: [&str; 43] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_text(text in "\\PC{0,200}") {

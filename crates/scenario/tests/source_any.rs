@@ -285,7 +285,7 @@ fn is_seen(value: &Value, seen: &serde_yaml_ng::Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// In a line and in a block, as a key, as an item and as a value.
     #[test]
@@ -314,7 +314,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_model_is_written_and_read_as_itself(scenario in scenario()) {

@@ -66,7 +66,7 @@ fn folder() -> TempDir {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_list_of_urls_is_requested_line_for_line(lines in proptest::collection::vec(text(), 0..6)) {

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tidemark_scenario::source::Value;
 
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout, write_airline};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidemark");
 
@@ -377,6 +377,7 @@ fn the_action_runs_a_scenario_and_comments_once() {
     fs::write(path("bin/gh"), gh).unwrap();
     fs::set_permissions(path("bin/gh"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(path("known"), "1 Looks good\n").unwrap();
+    write_airline(folder.path());
     let bin = format!(
         "{}:{}:{}",
         path("bin").display(),
@@ -389,7 +390,7 @@ fn the_action_runs_a_scenario_and_comments_once() {
             .current_dir(folder.path());
         bash.env("PATH", &bin).env("RUNNER_TEMP", path("temp")).env("GITHUB_OUTPUT", path("output"));
         bash.env("GITHUB_STEP_SUMMARY", path("summary"))
-            .env("SCENARIO", "airline")
+            .env("SCENARIO", "airline.yaml")
             .env("NUMBER", "7")
             .env("GH_REPO", "a/b")
             .env("JOB", "load-0-1");
@@ -415,9 +416,15 @@ fn the_action_runs_a_scenario_and_comments_once() {
 
     assert_eq!(code(&step("Comment on the pull request")), 0);
     let comment = fs::read_to_string(path("temp/tidemark/comment.md")).unwrap();
-    assert!(comment.starts_with("<!-- tidemark: airline -->\n") && comment.contains("airline"), "{comment}");
-    fs::write(path("known"), "1 Looks good\n22 <!-- tidemark: airline -->\n23 <!-- tidemark: airline -->\n")
-        .unwrap();
+    assert!(
+        comment.starts_with("<!-- tidemark: airline.yaml -->\n") && comment.contains("airline"),
+        "{comment}"
+    );
+    fs::write(
+        path("known"),
+        "1 Looks good\n22 <!-- tidemark: airline.yaml -->\n23 <!-- tidemark: airline.yaml -->\n",
+    )
+    .unwrap();
     assert_eq!(code(&step("Comment on the pull request")), 0);
     let calls = fs::read_to_string(path("calls")).unwrap();
     let calls: Vec<&str> = calls.lines().collect();

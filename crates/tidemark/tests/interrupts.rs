@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
-use crate::program::{begin, children, is_alive, send, tidemark, wait_until};
+use crate::program::{begin, children, is_alive, send, tidemark, wait_until, write_airline};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -23,9 +23,10 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path) -> Running {
+        write_airline(folder);
         let arguments = [
             "run",
-            "airline",
+            "airline.yaml",
             "--for",
             "10m",
             "--set",
@@ -200,14 +201,15 @@ fn reported(folder: &Path, saying: &str) -> Value {
     summary
 }
 
-/// Interrupts short runs at moments all over their way: while the system starts, its data is loaded, in warm-up, hold and
-/// drain, and while files are written. Whenever it is, what stays can be shown.
+/// Interrupts short runs at moments all over their way: while the system starts, its data is loaded, in hold and drain, and
+/// while files are written. Whenever it is, what stays can be shown.
 fn at_many_moments(signal: Signal, may_be: &[Option<i32>]) {
     let mut random = fastrand::Rng::new();
     for case in 0..8 {
         let folder = tempfile::tempdir().unwrap();
+        write_airline(folder.path());
         let settings = ["durability=buffered", "users=2", "customers=200"];
-        let mut arguments = vec!["run", "airline", "--for", "1s", "--out", "out", "--quiet", "--json"];
+        let mut arguments = vec!["run", "airline.yaml", "--for", "1s", "--out", "out", "--quiet", "--json"];
         settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
         let mut child =
             tidemark(folder.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -4,15 +4,16 @@ use std::fs;
 use std::process::Command;
 
 use crate::program::store::Store;
-use crate::program::{code, json, run, stderr, stdout, tidemark};
+use crate::program::{code, json, run, stderr, stdout, tidemark, write_airline};
 use serde_json::Value;
 
 const SHORT: [&str; 9] =
-    ["run", "airline", "--for", "1s", "--set", "durability=memory", "--set", "users=2", "-q"];
+    ["run", "airline.yaml", "--for", "1s", "--set", "durability=memory", "--set", "users=2", "-q"];
 
 #[test]
 fn a_run_leaves_its_results_where_they_are_wanted() {
     let folder = tempfile::tempdir().unwrap();
+    write_airline(folder.path());
     fs::write(folder.path().join("summary.md"), "earlier step\n").unwrap();
     let wanted = [
         "--json",
@@ -58,6 +59,7 @@ fn a_run_leaves_its_results_where_they_are_wanted() {
 #[test]
 fn whatever_is_asked_for_as_a_dash_is_all_that_standard_output_has() {
     let folder = tempfile::tempdir().unwrap();
+    write_airline(folder.path());
     let loud = SHORT.into_iter().filter(|word| *word != "-q").chain(["--json"]).collect::<Vec<_>>();
     let output = run(folder.path(), &loud);
     let first = json(&output);
@@ -93,6 +95,7 @@ fn whatever_is_asked_for_as_a_dash_is_all_that_standard_output_has() {
 #[test]
 fn results_that_cannot_be_written_stop_a_run_before_it_begins() {
     let folder = tempfile::tempdir().unwrap();
+    write_airline(folder.path());
     for (more, says) in [
         (vec!["--junit", "none/r.xml"], "--junit: there is no folder none"),
         (vec!["--csv", "."], "--csv: . is a folder"),

@@ -62,7 +62,7 @@ system: {service: web}
 ";
 
 fn scenario(folder: &Path, more: &str) {
-    let load = "load: {rate: 60/s, warm-up: 2s, hold: 26s}\nlimits: {connections: 8}\n";
+    let load = "load: {rate: 30/s, warm-up: 1s, hold: 26s}\nlimits: {connections: 8}\n";
     fs::write(folder.join("s.yaml"), format!("{SPLIT}{SESSIONS}{load}{more}")).unwrap();
 }
 
@@ -225,7 +225,7 @@ fn an_instance_of_a_command_answers_what_it_has_before_it_is_told_to_end() {
   web: {{command: 'python3 late.py {{port}}', instances: 3, balancer: {balancer}, health: /health}}
 system: {{service: web}}
 sessions: {{poster: {{steps: [{{POST: /, body: x, check: {{status: 200}}}}]}}}}
-load: {{rate: 100/s, hold: 18s}}
+load: {{rate: 60/s, hold: 18s}}
 faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
 "
         );
@@ -237,7 +237,7 @@ faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
         let resets = summary["errors"]["reset"].as_u64().unwrap_or(0);
         let excused = if balancer == "nginx" { resets.min(18) } else { 0 };
         assert_eq!(failed, excused, "{balancer}: {summary}");
-        assert!(summary["requests"].as_u64().unwrap() > 1_000, "{balancer}: {summary}");
+        assert!(summary["requests"].as_u64().unwrap() > 800, "{balancer}: {summary}");
         for fault in summary["faults"].as_array().unwrap() {
             assert!(fault["healed_us"].is_u64(), "{balancer}: {fault}");
         }
@@ -282,12 +282,20 @@ objectives: [errors < 60%]
 #[test]
 fn no_booking_is_lost_or_shown_to_somebody_else_whatever_breaks() {
     let Some(balancer) = balancers().pop() else { return };
-    for (fault, durability) in [("kill-data", "synced"), ("kill-data", "memory"), ("cut-data", "synced")] {
+    // with pauses, so that all cores are not busy with it
+    let shipped = include_str!("../../../scenarios/airline-faults.yaml");
+    let login = "          - POST: /rest/api/login\n";
+    let shipped = shipped.replace(login, &format!("          - think: 100ms\n{login}"));
+    assert!(shipped.contains("think"));
+    // with less than 20 s breakers may still be open in the end
+    for (fault, durability, time) in
+        [("kill-data", "synced", "24s"), ("kill-data", "memory", "10s"), ("cut-data", "synced", "24s")]
+    {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("faults.yaml"), &shipped).unwrap();
         let settings =
             [format!("fault={fault}"), format!("balancer={balancer}"), format!("durability={durability}")];
-        let words =
-            ["run", "airline-faults", "--for", "24s", "--out", "out", "--json", "-q", "--set", "users=8"];
+        let words = ["run", "faults.yaml", "--for", time, "--out", "out", "--json", "-q", "--set", "users=8"];
         let words =
             [&words[..], &settings.iter().flat_map(|of| ["--set", of]).collect::<Vec<_>>()[..]].concat();
         let output = run(folder.path(), &words);
@@ -305,7 +313,7 @@ fn no_booking_is_lost_or_shown_to_somebody_else_whatever_breaks() {
             continue;
         }
         assert_eq!(code(&output), 0, "{fault}: {told}");
-        assert!(counted("bookings_checked") > 1_000.0, "{fault}: {summary}");
+        assert!(counted("bookings_checked") > 500.0, "{fault}: {summary}");
         for name in ["bookings_lost", "bookings_doubled", "cancelled_and_there", "others_data", "let_in"] {
             assert_eq!(counted(name), 0.0, "{name} after {fault}");
         }

@@ -58,11 +58,11 @@ impl Drop for Listening {
     }
 }
 
-/// A run of a second in `runs`.
+/// A run of two seconds in `runs`.
 fn hit(folder: &Path, address: &str, name: &str) {
     let url = format!("http://{address}/health");
     let save = format!("--save=runs/{name}");
-    let output = run(folder, &["hit", &url, "-c", "2", "--for", "2s", "--warm-up", "0s", "--quiet", &save]);
+    let output = run(folder, &["hit", &url, "-r", "100", "--for", "2s", "--warm-up", "0s", "--quiet", &save]);
     assert!(folder.join("runs").join(name).join("run.json").is_file(), "{}", stderr(&output));
 }
 

@@ -5,12 +5,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 
-use crate::program::{begin, code, json, run, send, stderr, stdout, tidemark, wait_until};
+use crate::program::{begin, code, json, run, send, stderr, stdout, tidemark, wait_until, write_airline};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A load of a tenth of a second on an airline that keeps nothing on disk.
-const SHORT: [&str; 8] = ["run", "airline", "--for", "1s", "--set", "durability=memory", "--set", "users=2"];
+/// A load of a second on an airline of [`folder_with_airline`] that keeps nothing on disk.
+const SHORT: [&str; 8] =
+    ["run", "airline.yaml", "--for", "1s", "--set", "durability=memory", "--set", "users=2"];
 
 fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().copied().chain(more.iter().copied()).collect()
@@ -18,6 +19,12 @@ fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
+}
+
+fn folder_with_airline() -> tempfile::TempDir {
+    let folder = folder();
+    write_airline(folder.path());
+    folder
 }
 
 /// The exit status that goes with a verdict.
@@ -206,7 +213,7 @@ fn a_run_too_short_for_its_fault_says_how_long_it_must_be() {
 
 #[test]
 fn a_run_is_one_object_a_report_and_an_exit_status() {
-    let folder = folder();
+    let folder = folder_with_airline();
     let output = run(folder.path(), &short(&["--json", "--seed", "7", "--keep-data"]));
     let summary = json(&output);
     assert_eq!(code(&output), status_of(&summary), "{summary}");
@@ -240,9 +247,11 @@ fn a_run_is_one_object_a_report_and_an_exit_status() {
 
 #[test]
 fn a_synced_run_measures_the_disk_and_leaves_no_data() {
-    let folder = folder();
-    let output =
-        run(folder.path(), &["run", "airline", "--for", "1s", "--set", "users=2", "--out", "here", "-q"]);
+    let folder = folder_with_airline();
+    let output = run(
+        folder.path(),
+        &["run", "airline.yaml", "--for", "1s", "--set", "users=2", "--out", "here", "-q"],
+    );
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
     assert_eq!(stderr(&output), "", "quiet is quiet");
     assert!(stdout(&output).trim_end().ends_with("here/report.html"), "{}", stdout(&output));
@@ -362,7 +371,7 @@ fn help_has_no_line_that_is_broken_twice_or_loses_its_indentation() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let folder = folder();
+    let folder = folder_with_airline();
     for arguments in [vec!["--help"], vec!["schema"], vec![], short(&["-q"])] {
         let mut child = begin(folder.path(), &arguments);
         drop(child.stdout.take());
@@ -413,7 +422,7 @@ fn a_url_that_run_refuses_is_refused_by_check_with_its_place() {
 
 #[test]
 fn a_full_disk_is_an_error_of_its_own() {
-    let folder = folder();
+    let folder = folder_with_airline();
     for arguments in
         [vec!["--help"], vec!["--version"], vec!["schema"], vec!["check", "airline"], vec![], short(&["-q"])]
     {
@@ -427,7 +436,7 @@ fn a_full_disk_is_an_error_of_its_own() {
 
 #[test]
 fn a_run_that_lost_files_is_shown_with_what_is_there() {
-    let folder = folder();
+    let folder = folder_with_airline();
     let output = run(folder.path(), &short(&["-q", "--out", "out"]));
     assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
     let whole = run(folder.path(), &["report", "out", "--json"]);

@@ -139,7 +139,7 @@ fn pipelining_without_end_while_answers_are_made() {
     let request = format!("GET /stored HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(12_000));
     let requests = request.repeat(20);
     let mut sent = 0;
-    while sent < 96 * MIB {
+    while sent < 2 * SLACK {
         stream.write_all(requests.as_bytes()).unwrap();
         sent += requests.len();
     }
@@ -214,7 +214,7 @@ fn calls_that_wait_with_all_that_they_were_given() {
 #[test]
 fn idle_connections() {
     let process = Process::start();
-    let count = (many_files() / 2).min(10_000);
+    let count = (many_files() / 2).min(4_000);
     let mut clients = Vec::new();
     for _ in 0..count {
         let mut client = Client::new(process.addr);
@@ -259,7 +259,7 @@ fn heads_without_end() {
     reading.join().unwrap();
     // many that stop before that
     let mut clients = Vec::new();
-    let count = 6_000.min(many_files() / 2);
+    let count = 4_000.min(many_files() / 2);
     for _ in 0..count {
         let mut client = Client::new(process.addr);
         client.send(format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}", "x".repeat(16_000)).as_bytes());

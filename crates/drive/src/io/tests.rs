@@ -153,7 +153,7 @@ fn closes_with_anything_under_way() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().into();
     each(2, address, |mut io, _| {
-        for round in 0..300 {
+        for round in 0..60 {
             io.open(0).unwrap();
             if round % 3 == 0 {
                 io.close(0); // while it is being made; what came of it is accepted below and thrown away

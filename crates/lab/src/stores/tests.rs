@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -30,97 +30,6 @@ fn one_node(product: Product) -> Store {
 fn gone(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
-}
-
-#[test]
-fn what_a_killed_node_acknowledged_is_there_when_it_comes_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut told = Vec::new();
-    let store = one_node(Product::Cassandra);
-    let mut stores =
-        Stores::start(&[store], &setup(folder.path(), &|_| false), &go_on, &mut |text| told.push(text))
-            .unwrap();
-    assert_eq!(told.last().unwrap(), "starting Cassandra 5.0.9");
-    let contact = stores.settings().remove(0);
-    let address: SocketAddr = contact.1.parse().unwrap();
-    assert_eq!((contact.0, address.ip()), ("contact", Ipv4Addr::LOCALHOST.into()));
-    let (name, first) = stores.processes().remove(0);
-    assert_eq!(name, "cassandra");
-
-    let mut connection = Connection::open(address).unwrap();
-    let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
-    assert_eq!(cluster, held(&stores.0[0].nodes[0]).identity.name);
-    let foreign = launcher(Product::Cassandra).ask(address.into(), &"ours".into(), Some(1)).unwrap_err();
-    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
-    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
-    for statement in [
-        &format!("CREATE KEYSPACE k WITH replication = {replication}"),
-        "CREATE TABLE k.t (id int PRIMARY KEY)",
-        "INSERT INTO k.t (id) VALUES (1)",
-        "INSERT INTO k.t (id) VALUES (2)",
-    ] {
-        connection.execute(statement).unwrap();
-    }
-    let node = stores.started().remove(0);
-    assert_eq!(held(&node).kill(), "killed by signal 9");
-    assert!(stores.ended(&|_| false).is_none() && stores.processes().is_empty(), "that is not its own end");
-    assert!(gone(first) && Connection::open(address).is_err());
-    held(&node).restart(&|| true).unwrap();
-    let mut connection = Connection::open(address).unwrap();
-    assert_eq!(connection.count("SELECT count(*) FROM k.t", Consistency::One).unwrap(), 2);
-
-    held(&node).freeze().unwrap();
-    held(&node).thaw();
-    assert_eq!(connection.count("SELECT count(*) FROM k.t", Consistency::All).unwrap(), 2);
-    let (_, second) = stores.processes().remove(0);
-    let data = held(&node).data_dir().unwrap().to_owned();
-    assert!(data.join("commitlog").is_dir());
-    let endings = stores.stop(&|| true);
-    assert_eq!(endings, [("cassandra".to_owned(), "exit status 143".to_owned())], "as Java does on SIGTERM");
-    drop((node, stores));
-    assert!(gone(second) && !data.exists());
-    assert!(folder.path().join("run/logs/cassandra.log").metadata().unwrap().len() > 0);
-}
-
-#[test]
-fn a_broker_comes_back_where_it_was_with_its_data() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = one_node(Product::Kafka);
-    let mut stores = Stores::start(&[store], &setup(folder.path(), &|_| false), &go_on, &mut |_| ()).unwrap();
-    let (name, address) = stores.settings().remove(0);
-    let address: SocketAddr = address.parse().unwrap();
-    assert_eq!(name, "brokers");
-    let cluster = held(&stores.0[0].nodes[0]).identity.clone();
-    let ask = |all| launcher(Product::Kafka).ask(address.into(), &cluster, all);
-    assert!(ask(Some(1)).is_ok());
-    assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
-    let foreign = launcher(Product::Kafka).ask(address.into(), &"ours".into(), None).unwrap_err();
-    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster.name), "{foreign}");
-
-    let node = stores.started().remove(0);
-    let properties = held(&node).data_dir().unwrap().join("log/meta.properties");
-    let before = fs::read_to_string(&properties).unwrap();
-    assert_eq!(held(&node).kill(), "killed by signal 9");
-    assert!(ask(None).is_err());
-    held(&node).restart(&|| true).unwrap();
-    assert!(ask(Some(1)).is_ok());
-    let after = fs::read_to_string(&properties).unwrap();
-    let directory =
-        |text: &str| text.lines().find(|line| line.starts_with("directory.id=")).map(str::to_owned);
-    assert_eq!(directory(&before), directory(&after), "prepared once");
-
-    // somebody else's kill is an end of its own, and leaves nothing to stop
-    let id = rustix::process::Pid::from_raw(stores.processes()[0].1 as i32).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
-    let begin = Instant::now();
-    let ended = loop {
-        match stores.ended(&|_| false) {
-            None if begin.elapsed() < Duration::from_secs(60) => std::thread::sleep(Duration::from_millis(5)),
-            ended => break ended,
-        }
-    };
-    assert_eq!(ended, Some(("kafka".into(), "killed by signal 9".into())));
-    assert_eq!(stores.stop(&|| true), []);
 }
 
 #[test]
@@ -233,19 +142,30 @@ fn link_is_felt(link: &Link, ask: &mut dyn FnMut() -> io::Result<()>) {
     link.set(|condition| condition.refused = 0.0);
 }
 
+/// In one, since it takes its time to start.
 #[test]
-fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk() {
+fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk_and_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = one_node(Product::Cassandra);
     let disks = disks(folder.path(), &fill_faults("cassandra"), &store);
     let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "cassandra");
     let setup = Setup { data_of, ..setup(folder.path(), is_linked) };
-    let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
-    let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
+    let mut told = Vec::new();
+    let mut stores = Stores::start(&[store], &setup, &go_on, &mut |text| told.push(text)).unwrap();
+    assert_eq!(told.last().unwrap(), "starting Cassandra 5.0.9");
+    let contact = stores.settings().remove(0);
+    let address: SocketAddr = contact.1.parse().unwrap();
+    assert_eq!(contact.0, "contact");
+    let (name, first) = stores.processes().remove(0);
+    assert_eq!(name, "cassandra");
     let (name, link) = stores.links().remove(0);
     assert_eq!((name.as_str(), link.address), ("cassandra", address));
     assert!(stores.notes()[0].contains("clients reached cassandra through a link"), "{:?}", stores.notes());
     let mut connection = Connection::open(address).unwrap();
+    let cluster = connection.text("SELECT cluster_name FROM system.local", Consistency::One).unwrap();
+    assert_eq!(cluster, held(&stores.0[0].nodes[0]).identity.name);
+    let foreign = launcher(Product::Cassandra).ask(address.into(), &"ours".into(), Some(1)).unwrap_err();
+    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster), "{foreign}");
     // clients find nodes by what these say of themselves
     let own = "SELECT CAST(rpc_address AS text) FROM system.local";
     assert_eq!(connection.text(own, Consistency::One).unwrap(), address.ip().to_string());
@@ -259,18 +179,20 @@ fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk() {
     let mut insert =
         |id: u64| connection.execute(&format!("INSERT INTO k.t (id, text) VALUES ({id}, '{text}')"));
     (0..10).for_each(|id| insert(id).unwrap());
-    let Some(disk) = disks.of("cassandra") else { return };
-    let mut filling = disk.fill().unwrap();
-    let refused = (10..20_000).find(|id| {
-        filling.take_the_rest(&|| true).unwrap();
-        insert(*id).is_err()
+    let refused = disks.of("cassandra").map(|disk| {
+        let mut filling = disk.fill().unwrap();
+        let refused = (10..20_000).find(|id| {
+            filling.take_the_rest(&|| true).unwrap();
+            insert(*id).is_err()
+        });
+        refused.expect("without room nothing is acknowledged for ever")
     });
-    let acknowledged = refused.expect("without room nothing is acknowledged for ever");
-    drop(filling);
+    let acknowledged = refused.unwrap_or(10);
     let node = stores.started().remove(0);
-    held(&node).kill();
-    let restarted = held(&node).restart(&|| true);
-    if let Err(error) = restarted {
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(stores.ended(&|_| false).is_none() && stores.processes().is_empty(), "that is not its own end");
+    assert!(gone(first) && Connection::open(address).is_err());
+    if let Err(error) = held(&node).restart(&|| true) {
         // its commit log may be torn where the room ended: it says so, and leaves it to a person to have it read up to
         // there. What was acknowledged before lies before that.
         assert!(error.to_string().contains("CommitLogReadException"), "{error}");
@@ -286,35 +208,76 @@ fn cassandra_is_reached_through_its_link_and_loses_nothing_by_a_full_disk() {
     let found = connection.count("SELECT count(*) FROM k.t", Consistency::One).unwrap();
     // the refused one may be there, too
     assert!((acknowledged..=acknowledged + 1).contains(&found), "{found} of {acknowledged}");
+
+    held(&node).freeze().unwrap();
+    held(&node).thaw();
+    assert_eq!(connection.count("SELECT count(*) FROM k.t", Consistency::All).unwrap(), found);
+    let (_, second) = stores.processes().remove(0);
+    let data = held(&node).data_dir().unwrap().to_owned();
+    assert!(data.join("commitlog").is_dir());
+    let endings = stores.stop(&|| true);
+    assert_eq!(endings, [("cassandra".to_owned(), "exit status 143".to_owned())], "as Java does on SIGTERM");
+    drop((node, stores));
+    drop(disks);
+    assert!(gone(second) && !data.exists());
+    assert!(folder.path().join("run/logs/cassandra.log").metadata().unwrap().len() > 0);
 }
 
+/// In one, since it takes its time to start.
 #[test]
-fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk() {
+fn kafka_is_reached_through_its_link_and_comes_back_after_a_full_disk_and_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = one_node(Product::Kafka);
     let disks = disks(folder.path(), &fill_faults("kafka"), &store);
     let (data_of, is_linked) = (&|name: &str| disks.data_of(name), &|name: &str| name == "kafka");
     let setup = Setup { data_of, ..setup(folder.path(), is_linked) };
-    let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
-    let address: SocketAddr = stores.settings().remove(0).1.parse().unwrap();
+    let mut stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
+    let (name, address) = stores.settings().remove(0);
+    let address: SocketAddr = address.parse().unwrap();
+    assert_eq!(name, "brokers");
     let link = stores.links().remove(0).1;
     let cluster = held(&stores.0[0].nodes[0]).identity.clone();
     // it names the link as its address, which is what its clients go by
-    let mut ask = || match launcher(Product::Kafka).ask(address.into(), &cluster, Some(1)) {
+    let ask = |all| match launcher(Product::Kafka).ask(address.into(), &cluster, all) {
         Ok(()) => Ok(()),
         Err(NotReady::Yet(error)) => Err(error),
         Err(NotReady::Another(name)) => panic!("another: {name}"),
     };
-    link_is_felt(&link, &mut ask);
-    let Some(disk) = disks.of("kafka") else { return };
-    let mut filling = disk.fill().unwrap();
-    filling.take_the_rest(&|| true).unwrap();
-    assert!(fs::write(disks.data_of("kafka").unwrap().join("more"), [1; 8192]).is_err());
-    drop(filling);
+    assert!(ask(Some(1)).is_ok());
+    assert_eq!(ask(Some(2)).unwrap_err().to_string(), "it knows 1 of 2 nodes");
+    let foreign = launcher(Product::Kafka).ask(address.into(), &"ours".into(), None).unwrap_err();
+    assert!(matches!(&foreign, NotReady::Another(name) if *name == cluster.name), "{foreign}");
+    link_is_felt(&link, &mut || ask(Some(1)));
+
     let node = stores.started().remove(0);
-    held(&node).kill();
+    let properties = held(&node).data_dir().unwrap().join("log/meta.properties");
+    let before = fs::read_to_string(&properties).unwrap();
+    if let Some(disk) = disks.of("kafka") {
+        let mut filling = disk.fill().unwrap();
+        filling.take_the_rest(&|| true).unwrap();
+        assert!(fs::write(disks.data_of("kafka").unwrap().join("more"), [1; 8192]).is_err());
+    }
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(ask(None).is_err());
     held(&node).restart(&|| true).unwrap();
-    ask().unwrap();
+    assert!(ask(Some(1)).is_ok());
+    let after = fs::read_to_string(&properties).unwrap();
+    let directory =
+        |text: &str| text.lines().find(|line| line.starts_with("directory.id=")).map(str::to_owned);
+    assert_eq!(directory(&before), directory(&after), "prepared once");
+
+    // somebody else's kill is an end of its own, and leaves nothing to stop
+    let id = rustix::process::Pid::from_raw(stores.processes()[0].1 as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    let begin = Instant::now();
+    let ended = loop {
+        match stores.ended(&|_| false) {
+            None if begin.elapsed() < Duration::from_secs(60) => std::thread::sleep(Duration::from_millis(5)),
+            ended => break ended,
+        }
+    };
+    assert_eq!(ended, Some(("kafka".into(), "killed by signal 9".into())));
+    assert_eq!(stores.stop(&|| true), []);
 }
 
 #[test]

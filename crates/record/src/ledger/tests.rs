@@ -212,13 +212,14 @@ fn a_part_takes_back_what_could_not_be_handed_over() {
     assert_eq!(ledger.acknowledged_entries().collect::<Vec<_>>(), [first, second]);
 }
 
-/// A hundred million writes take less than the hundred megabytes that a ledger may, also when every third fails.
+/// Ten million writes take less than a tenth of the hundred megabytes that a ledger of a hundred million may, also when
+/// every third fails: 65,536 numbers in a row have a container of their own.
 #[test]
-fn a_hundred_million_entries_fit() {
+fn ten_million_entries_fit() {
     let mut own = roaring::RoaringTreemap::new();
-    let dense = (0..50_000_000u64).chain((50_000_000..100_000_000).filter(|n| n % 3 != 0));
+    let dense = (0..5_000_000u64).chain((5_000_000..10_000_000).filter(|n| n % 3 != 0));
     own.append(dense).unwrap();
-    assert!(own.serialized_size() < 20_000_000, "{} bytes", own.serialized_size());
+    assert!(own.serialized_size() < 2_000_000, "{} bytes", own.serialized_size());
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn any_interval() -> impl Strategy<Value = ThreadInterval> {
 type Key = (u64, u16, Outcome, bool);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Whatever the order in which threads report, the directory holds every request once.
     #[test]

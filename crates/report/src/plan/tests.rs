@@ -86,11 +86,6 @@ fn a_run_becomes_tiers_with_its_cpu_and_its_times() {
     assert!(text.contains("10,000/s, the plan") && text.contains("no end"), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     assert!(crate::still::plan(&planned).contains("<svg"));
-    assert_eq!(
-        planned,
-        plan(&run, &Beside::default(), &wish()).unwrap(),
-        "by its seed it is always the same"
-    );
 }
 
 #[test]

@@ -56,6 +56,12 @@ pub fn write_prices(folder: &Path) {
     fs::write(folder.join("prices.yaml"), run(folder, &["cost", "--example"]).stdout).unwrap();
 }
 
+/// Writes the shipped airline as `airline.yaml`, without its warm-up: for tests that ask nothing of a warm system.
+pub fn write_airline(folder: &Path) {
+    let shipped = include_str!("../../../../scenarios/airline.yaml");
+    fs::write(folder.join("airline.yaml"), shipped.replace("  warm-up: 5s\n", "")).unwrap();
+}
+
 /// The bills that `tidemark cost` has of a directory; with the prices of that file.
 pub fn bills(folder: &Path, dir: &str) -> Value {
     let output = run(folder, &["cost", dir, "--prices", "prices.yaml", "--json"]);

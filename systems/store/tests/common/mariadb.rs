@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::servers::{Process, Server, eventually, folder_of, server, user_of};
+use super::servers::{Process, Server, eventually, folder_of, made_once, server, user_of};
 
 /// A MariaDB that runs.
 pub struct MariadbServer(Process);
@@ -17,12 +17,15 @@ impl MariadbServer {
     pub fn start(settings: &[&str]) -> Self {
         let user = user_of("mysql", "mariadb-server");
         let folder = folder_of(user);
-        let made = logged("mariadb-install-db", user, folder.path())
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-            .arg(format!("--datadir={}", folder.path().join("db").display()))
-            .status()
-            .expect("mariadb-install-db runs; Debian: apt-get install mariadb-server");
-        assert!(made.success(), "mariadb-install-db failed; its words are in {}", folder.path().display());
+        let mut install = logged("mariadb-install-db", user, folder.path());
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        install.arg(format!("--datadir={}", folder.path().join("db").display()));
+        let server = PathBuf::from(program("mariadbd", user, folder.path()).get_program());
+        made_once(&server, folder.path(), "db", || {
+            let made = install.status();
+            let made = made.expect("mariadb-install-db runs; Debian: apt-get install mariadb-server");
+            assert!(made.success(), "mariadb-install-db failed; its words are in {}", folder.path().display());
+        });
         // a statement is a line
         let init = "CREATE USER IF NOT EXISTS tester@'127.0.0.1';\nGRANT ALL ON *.* TO tester@'127.0.0.1';\n";
         fs::write(folder.path().join("init.sql"), init).expect("a file");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::DerefMut;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,6 +45,26 @@ pub fn folder_of(owner: Option<(u32, u32)>) -> tempfile::TempDir {
         chown(folder.path(), Some(uid), Some(gid)).expect("the folder can be given away");
     }
     folder
+}
+
+/// Has `folder/name`, which a server needs before its first start and which takes a second of a core to make: the first
+/// test with this program makes it, others copy what that one left.
+pub fn made_once(program: &Path, folder: &Path, name: &str, make: impl FnOnce()) {
+    let built = fs::metadata(program).map_or(0, |program| program.mtime());
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (made, template) = (folder.join(name), kept.join(format!("{name}-{built}")));
+    let copy = |from: &Path, to: &Path| {
+        let status = Command::new("cp").arg("--archive").args([from, to]).status();
+        assert!(status.expect("cp runs").success(), "{}", from.display());
+    };
+    if template.is_dir() {
+        return copy(&template, &made);
+    }
+    make();
+    let own = tempfile::tempdir_in(kept).expect("a temporary directory");
+    copy(&made, &own.path().join(name));
+    // another test may have been faster
+    let _ = fs::rename(own.path().join(name), template);
 }
 
 /// A server that runs, whichever it is.
@@ -151,18 +171,12 @@ impl PostgresServer {
     pub fn start(settings: &[&str]) -> Self {
         let user = user_of("postgres", "postgresql");
         let folder = folder_of(user);
-        let made = logged("initdb", user, folder.path())
-            .args([
-                "--auth=trust",
-                "--username=tester",
-                "--encoding=UTF8",
-                "--no-locale",
-                "--no-sync",
-                "data",
-            ])
-            .status()
-            .expect("initdb runs; Debian: apt-get install postgresql");
-        assert!(made.success(), "initdb failed; its words are in {}", folder.path().display());
+        let mut initdb = logged("initdb", user, folder.path());
+        initdb.args(["--auth=trust", "--username=tester", "--encoding=UTF8", "--no-locale", "--no-sync"]);
+        made_once(&PathBuf::from(initdb.get_program()), folder.path(), "data", || {
+            let made = initdb.arg("data").status().expect("initdb runs; Debian: apt-get install postgresql");
+            assert!(made.success(), "initdb failed; its words are in {}", folder.path().display());
+        });
         let mut server = PostgresServer(Process::start(settings, user, folder, spawn));
         server.wait();
         server
@@ -255,7 +269,7 @@ fn program(name: &str, user: Option<(u32, u32)>, folder: &Path) -> Command {
 
 /// User and group of a server's own user, where we are root.
 pub fn user_of(name: &str, package: &str) -> Option<(u32, u32)> {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if !is_root {
         return None;
     }

@@ -1,7 +1,7 @@
 //! A long load against a server that resets, closes and halves answers, plain and over TLS: the driver's memory and
 //! open files do not grow, and every arrival is accounted for.
 //!
-//! `TIDEMARK_SOAK_S` says how long each of the two runs takes (20 s; `bench/soak/run` takes 10 minutes), and
+//! `TIDEMARK_SOAK_S` says how long each of the two runs takes (12 s; `bench/soak/run` takes 10 minutes), and
 //! `TIDEMARK_SOAK_RATE` how many requests are due a second.
 
 use std::fs;
@@ -198,7 +198,7 @@ fn say(text: &str) {
 
 #[test]
 fn memory_and_files_do_not_grow_and_every_arrival_is_accounted_for() {
-    let (seconds, rate) = (setting("TIDEMARK_SOAK_S", 20.0), setting("TIDEMARK_SOAK_RATE", 300.0));
+    let (seconds, rate) = (setting("TIDEMARK_SOAK_S", 12.0), setting("TIDEMARK_SOAK_RATE", 400.0));
     let mut both = [("plain", false), ("TLS", true)].map(|(name, tls)| Soak::start(name, tls, seconds, rate));
     let longest = Duration::from_secs_f64(seconds + 120.0);
     loop {

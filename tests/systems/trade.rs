@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::{Client, Served, tidemark};
+use crate::common::{Client, Served, project, tidemark};
 use crate::secured::Secured;
 use serde_json::Value;
 
@@ -18,6 +18,21 @@ fn json(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Writes the shipped scenarios: sooner over, and beside each other.
+fn write_scenarios(folder: &Path) {
+    for name in ["trade", "trade-rest", "trade-grpc", "trade-websocket"] {
+        let shipped = std::fs::read_to_string(project().join(format!("scenarios/{name}.yaml")));
+        let mut text = shipped.expect("a scenario").replace("warm-up: 3s", "warm-up: 1s");
+        if name == "trade" {
+            text = text.replace("rounds: 3", "rounds: 1");
+            ["rest", "grpc", "websocket"].iter().for_each(|way| {
+                text = text.replace(&format!(": trade-{way}\n"), &format!(": trade-{way}.yaml\n"));
+            });
+        }
+        std::fs::write(folder.join(format!("{name}.yaml")), text).expect("written");
+    }
 }
 
 #[test]
@@ -68,12 +83,13 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
 #[test]
 fn there_are_as_many_connections_as_the_scenario_says_or_it_is_told() {
     let folder = tempfile::tempdir().expect("a temporary directory");
+    write_scenarios(folder.path());
     let served = Served::start("trade", &[]);
     let url = format!("http://{}", served.authority);
     for (connections, threads, told) in [(1, 1, None), (3, 2, Some("up to 4 connections were made"))] {
         let set = [format!("connections={connections}"), "calls=10".to_owned()];
         let of_the_run = ["--url", &url, "--for", "100ms", "--threads", "2", "--json"];
-        let scenario = ["trade-websocket", "--set", &set[0], "--set", &set[1]];
+        let scenario = ["trade-websocket.yaml", "--set", &set[0], "--set", &set[1]];
         let summary = json(&run(folder.path(), &[&scenario[..], &of_the_run].concat()));
         assert_eq!(summary["driver"]["threads"], threads, "{summary}");
         let dir = folder.path().join(summary["run_dir"].as_str().expect("a directory"));
@@ -91,7 +107,8 @@ fn there_are_as_many_connections_as_the_scenario_says_or_it_is_told() {
 #[test]
 fn all_ways_are_compared() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let arguments = ["trade", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
+    write_scenarios(folder.path());
+    let arguments = ["trade.yaml", "--for", "1s", "--set", "users=10", "--set", "calls=50", "--json"];
     let output = run(folder.path(), &arguments);
     assert!(
         [Some(0), Some(3)].contains(&output.status.code()),
