@@ -212,9 +212,7 @@ fn synced_data_in_memory_are_told() {
     };
     let data = tempfile::tempdir_in(shared_memory).unwrap();
     assert!(told(Durability::Synced, data.path()) && !told(Durability::Buffered, data.path()));
-    // what no tmpfs is, in the tree of the sources, is not told
-    let sources = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-    assert_eq!(told(Durability::Synced, sources.path()), crate::disk::is_memory(sources.path()));
+    assert!(!crate::disk::is_memory(Path::new("/proc")));
 }
 
 #[test]
