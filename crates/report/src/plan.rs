@@ -473,7 +473,10 @@ fn bill(
 ) -> Bill {
     let tiers = measured.tiers.iter().zip(planned);
     let tiers: Vec<_> = tiers.map(|(of, planned)| (&of.tier, planned.instances, planned.cpu_s)).collect();
-    of_usage(&Usage::planned(&run.manifest.scenario, per_s, &tiers), prices, customers)
+    let mut bill = of_usage(&Usage::planned(&run.manifest.scenario, per_s, &tiers), prices, customers);
+    // what the run did not see is not in the plan, and not free
+    bill.not_in_sums.extend(Usage::of(&run.manifest).unseen());
+    bill
 }
 
 /// A time for a person; `no end` of a queue that grows.

@@ -153,6 +153,7 @@ impl Repeated {
         (repeated.found, repeated.lost) = (verified.map(|of| of.found), verified.map(|of| of.lost));
         repeated.per_million = bill.and_then(|bill| bill.at_cpu?.per_million);
         repeated.currency = bill.map(|bill| bill.currency.clone());
+        repeated.trouble.extend(bill.into_iter().flat_map(|bill| bill.not_in_sums.iter().cloned()));
         repeated
     }
 

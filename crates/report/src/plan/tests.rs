@@ -132,6 +132,11 @@ fn machines_have_their_cores_and_a_zone_costs_what_it_adds() {
         planned.loss.as_ref().is_some_and(|loss| loss.failed > 0 && loss.recovered_after_s.is_some()),
         "{planned:?}"
     );
+    // what was not seen costs, too
+    let mut unseen = run.clone();
+    unseen.manifest.stores.push(Store { name: "data".into(), ..Store::default() });
+    let says = plan(&unseen, &Beside::default(), &asked).unwrap().says;
+    assert!(says.contains(" EUR a month at least. "), "{says}");
     // cores that hinder each other do less
     let interval = |value: f64| tidemark_plan::Interval { value, low: value / 2.0, high: value * 2.0 };
     let law = Scalability { one_per_s: 400.0, alpha: interval(0.2), beta: interval(0.0), best_size: None };
