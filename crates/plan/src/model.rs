@@ -435,7 +435,10 @@ impl Tier {
 fn check_call(of: &str, call: &Call) -> Result<(), Wrong> {
     let is_timeout = |timeout: f64| is_time(timeout) && timeout > 0.0;
     let bounds = [
-        ((0.0..=CALLS_MAX).contains(&call.count), format!("a request calls a tier {CALLS_MAX} times at most")),
+        (
+            (0.0..=CALLS_MAX).contains(&call.count),
+            format!("a request calls a tier {CALLS_MAX} times at most"),
+        ),
         ((0.0..=1.0).contains(&call.hit_rate), "a cache answers 0 to 100 % of the calls".into()),
         (is_time(call.hop_s) && is_time(call.backoff_s), "a time is at most a million seconds".into()),
         (call.pool >= 1, "a pool has at least one connection".into()),

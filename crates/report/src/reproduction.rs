@@ -331,7 +331,10 @@ mod tests {
         let (_dir, runs) = crate::comparison::tests::runs();
         let trade = Repeated::of_comparison(&EXPERIMENTS[3], &runs).unwrap();
         let own: Vec<_> = trade.figures.iter().map(|of| of.status).collect();
-        assert_eq!((trade.status, own), (Some(Status::Fail), vec![Some(Status::Invalid), Some(Status::Pass)]));
+        assert_eq!(
+            (trade.status, own),
+            (Some(Status::Fail), vec![Some(Status::Invalid), Some(Status::Pass)])
+        );
         let mut feed = Repeated::without(&EXPERIMENTS[1], "here/newsfeed", "it lost a post");
         feed.status = Some(Status::Fail);
         feed.figures.iter_mut().for_each(|of| of.per_s = Some(1.0));
@@ -346,7 +349,10 @@ mod tests {
         let says = "its rows have the verdict of their run";
         assert!(words.contains(&format!("News feed: {says}")) && words.matches(says).count() == 1, "{words}");
         // without the machine of the load
-        assert!(words.contains("a machine ÷ published × 6, the machines that did not make the load"), "{words}");
+        assert!(
+            words.contains("a machine ÷ published × 6, the machines that did not make the load"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -23,10 +23,7 @@ fn a_run_becomes_a_plan_in_a_sentence_as_json_and_as_a_page() {
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{text}{}", stderr(&output));
     assert!(text.starts_with("49,769/s with p99 < 5s needs "), "{text}");
-    assert!(
-        text.contains(" USD a month. It survives the loss of a zone. All of them hold up to "),
-        "{text}"
-    );
+    assert!(text.contains(" USD a month. It survives the loss of a zone. All of them hold up to "), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     let page = fs::read_to_string(folder.path().join("plan.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("What matters most"), "{page}");

@@ -44,10 +44,10 @@
 //! The transactional id is the topic's. So Kafka fences the earlier sender when a later one starts, and the earlier one ends
 //! with an error. The later one goes on behind the last number that is committed.
 //!
-//! A sender that does not know whether its transaction was committed starts anew in the same way, and sends what is not in the
-//! topic. This fences every other sender, also one that came later. If that one has sent messages, both end with an error; else
-//! the earlier one goes on. No message is lost or doubled unnoticed. The client library tells no epoch by which a sender could
-//! see that a later one is there.
+//! A sender that does not know whether its transaction was committed looks into the topic. If a later sender has sent messages
+//! (each record has its sender's number in the header `sender`), it ends with an error, and the later one goes on. Otherwise it
+//! starts anew, and sends what is not in the topic. This fences a later sender that has not sent anything yet: the client
+//! library tells no epoch by which that one could be seen.
 //!
 //! Receivers read committed records only, skip numbers that they have, and find the offset of their position by its number. Two
 //! receivers with the same position take the same messages: their program must see to it that there is one at a time.

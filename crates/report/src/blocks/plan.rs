@@ -112,7 +112,10 @@ fn rates(plan: &Planned) -> Table {
         let busiest = busy.map_or_else(String::new, |(of, busy)| format!("{} {}", of.tier, percent(*busy)));
         let is_plan = if of.per_s == plan.per_s { ", the plan" } else { "" };
         let is_overloaded = if of.objective_s.is_none() { ", overloaded" } else { "" };
-        table.row(&format!("{}{is_plan}{is_overloaded}", rate(of.per_s)), [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest]);
+        table.row(
+            &format!("{}{is_plan}{is_overloaded}", rate(of.per_s)),
+            [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest],
+        );
     }
     table
 }

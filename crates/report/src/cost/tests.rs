@@ -128,10 +128,18 @@ fn every_machine_that_lacks_a_price_is_named() {
     assert_eq!((bill.reserved, bill.spot, bill.energy), (None, None, None));
     assert_eq!(
         bill.notes,
-        ["no reserved price: none for small", "no spot price: none for large, small", "no energy: no core_watts of small"]
+        [
+            "no reserved price: none for small",
+            "no spot price: none for large, small",
+            "no energy: no core_watts of small"
+        ]
     );
     // a price for energy, and no watts
-    let bill = super::bill([&split()], &prices(&text.replace("core_watts: 6, idle_watts: 20", "spot_hour: 0.05")), None);
+    let bill = super::bill(
+        [&split()],
+        &prices(&text.replace("core_watts: 6, idle_watts: 20", "spot_hour: 0.05")),
+        None,
+    );
     let notes = bill.unwrap().notes;
     assert!(notes.contains(&"no energy: no core_watts of large, small".to_owned()), "{notes:?}");
     let bill = super::bill([&split()], &prices(&PRICES.replace(", idle_watts: 20", "")), None).unwrap();

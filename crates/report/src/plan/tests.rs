@@ -238,18 +238,14 @@ fn more_requests_under_way_than_in_the_run_are_told_unless_workers_bound_them() 
     // 0.2 and 0.1 ms of 5 ms
     run.manifest.summary.processes[0].cpu_s = 2.0;
     run.manifest.summary.processes[1].cpu_s = 1.0;
-    let with = |settings: &[(String, String)]| {
-        plan(&run, &Beside::default(), &Wish { settings, ..wish() }).unwrap()
-    };
+    let with =
+        |settings: &[(String, String)]| plan(&run, &Beside::default(), &Wish { settings, ..wish() }).unwrap();
     let told = |planned: &Planned| planned.notes.iter().position(|note| note.contains("requests under way"));
     let free = with(&[]);
     // behind what the plan is for
     assert_eq!(told(&free), Some(1), "{:?}", free.notes);
     let note = &free.notes[1];
-    assert!(
-        note.contains(" of a request's time has no CPU") && note.contains("the run had 5.0: "),
-        "{note}"
-    );
+    assert!(note.contains(" of a request's time has no CPU") && note.contains("the run had 5.0: "), "{note}");
     assert!(note.ends_with("--set TIER.workers=N says how many"), "{note}");
     // 55 requests are under way at the rate and a tenth more
     let bounded = with(&[("web.workers".to_owned(), "8".to_owned())]);

@@ -11,7 +11,7 @@ use super::FRAME_BYTES;
 use super::frame::{BatchWriter, Frame, HEAD_BYTES, REASON_BYTES, cut_short};
 use super::line::{self, BEAT, CutAtLast, Reading, Writing};
 use crate::end::Source as _;
-use crate::remote::{Link, Message, Options, Outgoing, RemoteError, spawn, write};
+use crate::remote::{Link, Message, Options, Outgoing, RemoteError, random, spawn, write};
 use crate::sync::lock;
 use crate::{Batch, Receiver, Sender};
 
@@ -32,7 +32,7 @@ pub fn connect<T: Message>(url: &str, options: Options) -> Result<(Sender<T>, Ou
     let begun = Instant::now();
     let mut sending = Sending {
         url: url.to_owned(),
-        id: line::random(),
+        id: random(),
         is_new: true,
         options,
         window: sender.taken().capacity(),
