@@ -426,7 +426,7 @@ mod tests {
         let mut comparison = comparison(temp.path(), "");
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap();
         comparison.sides[1].plan.drive_instead(&format!("http://{free}")).unwrap();
-        let mut seen = |comparison: &Comparison, name: &str| {
+        let seen = |comparison: &Comparison, name: &str| {
             let out = Some(temp.path().join(name));
             let options = RunOptions { out, remember: false, ..RunOptions::default() };
             let compared = compare::<LabError>(comparison, &options, None, &mut |_, _, options| {

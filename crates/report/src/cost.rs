@@ -258,6 +258,9 @@ fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed
 
 /// Watts are reckoned as prices: a watt is a watt-hour each hour.
 fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<String>) -> Option<Energy> {
+    if placed.is_empty() {
+        return None;
+    }
     if let Some(names) = without(placed, |kind| kind.core_watts.is_some()) {
         let has_any = |of: &Placed<'_>| of.kind.core_watts.or(of.kind.idle_watts).is_some();
         if prices.kwh.is_some() || placed.iter().any(has_any) {
