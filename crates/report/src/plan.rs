@@ -142,7 +142,7 @@ pub struct Loss {
 /// What `tidemark plan --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Planned {
-    /// The answer in a sentence.
+    /// The answer, in two or three sentences.
     pub says: String,
     /// The scenario.
     pub scenario: String,

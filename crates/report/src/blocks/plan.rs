@@ -120,14 +120,15 @@ fn rates(plan: &Planned) -> Table {
     table
 }
 
-/// The first objective's percentile over the rate, with its bound.
+/// The first percentile among the objectives over the rate, with its bound.
 fn chart(plan: &Planned) -> Chart {
     // the rate itself stands between others
     let points: Vec<&Point> = plan.curve.iter().filter(|of| of.per_s != plan.per_s).collect();
     let at: Vec<String> = points.iter().map(|of| format!("{}/s", compact(of.per_s))).collect();
     let bound_ms = plan.bound_s * 1e3;
     let value = |of: &Point| of.objective_s.map_or(f64::INFINITY, |seconds| seconds * 1e3);
-    let first = plan.objectives.first().map_or("", String::as_str);
+    let is_percentile = |text: &&String| !text.trim_start().starts_with("errors");
+    let first = plan.objectives.iter().find(is_percentile).map_or("", String::as_str);
     let lines = vec![
         Series {
             name: "response time".into(),

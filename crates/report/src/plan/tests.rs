@@ -93,6 +93,8 @@ fn a_run_becomes_tiers_with_its_cpu_and_its_times() {
     let height = |point: &str| point.split_once(',').unwrap().1.parse::<f64>().unwrap();
     let heights: Vec<f64> = points.split(' ').map(height).collect();
     assert!(heights[0] > 0.0 && *heights.last().unwrap() < 0.0, "{heights:?}");
+    let swapped = Planned { objectives: vec!["errors < 1%".into(), "p99 < 20ms".into()], ..planned.clone() };
+    assert!(crate::still::plan(&swapped).contains("<figcaption>p99 &lt; 20ms by rate, ms"));
     assert_eq!(planned.assumptions[0], "requests come at random (Poisson), and the mix is the run's");
     assert_eq!(
         planned,
