@@ -214,11 +214,10 @@ mod os {
 
     /// What a list of mounts calls it.
     const SOURCE: &str = "tidemark";
-    /// What statfs(2) calls a tmpfs.
-    const TMPFS_MAGIC: i32 = 0x0102_1994;
 
     pub fn is_tmpfs(folder: &Path) -> bool {
-        statfs(folder).is_ok_and(|about| about.f_type == TMPFS_MAGIC.into())
+        // TMPFS_MAGIC of statfs(2)
+        statfs(folder).is_ok_and(|about| about.f_type == 0x0102_1994)
     }
 
     pub fn mount_tmpfs(folder: &Path, bytes: u64) -> io::Result<()> {
