@@ -5,6 +5,7 @@
 
 mod in_rounds;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use tidemark_record::{ComparedRun, ComparisonFile, Part};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Comparison, Plan, Side};
 
-use crate::{stores, target};
+use crate::interrupt::StopRequest;
+use crate::{stores, system, target};
 pub use in_rounds::{Bounds, Looked, compare_in_rounds};
 
 use crate::{EXIT_PASS, Finished, LabError, RunOptions, worse};
@@ -76,20 +78,15 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
         ))
         .into());
     }
-    let (sides, left_out) = installed(comparison);
+    let (sides, left_out) = present(comparison, options.url.is_some());
     if sides.is_empty() {
         let reasons: Vec<String> = left_out.into_iter().map(|(_, why)| why).collect();
         return Err(LabError::Usage(format!("nothing is left to compare: {}", reasons.join("; "))).into());
     }
     let left_out: Vec<String> = left_out.into_iter().map(|(names, why)| format!("{names}: {why}")).collect();
     let comparison = &Comparison { sides, ..comparison.clone() };
-    let own_url = |side: &Side| match &side.plan.system.origin {
-        // where a store is driven its address is known once it is started
-        SystemOrigin::Url(url) if !side.plan.drives_a_store() => Some(url.clone()),
-        _ => None,
-    };
-    for url in comparison.sides.iter().filter_map(own_url).chain(options.url.clone()) {
-        target::check(&url)?;
+    for url in comparison.sides.iter().filter_map(own_url).chain(options.url.as_deref()) {
+        target::check(url)?;
     }
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
@@ -125,15 +122,33 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     Ok(CompareOutcome { dir, exit_status: status })
 }
 
-/// What can be compared here, and what is left out, with why.
-fn installed(comparison: &Comparison) -> (Vec<Side>, Vec<(String, String)>) {
+/// The URL that a side drives; where it drives a store, that is known once the store is started.
+fn own_url(side: &Side) -> Option<&str> {
+    match &side.plan.system.origin {
+        SystemOrigin::Url(url) if !side.plan.drives_a_store() => Some(url),
+        _ => None,
+    }
+}
+
+/// What can be compared here, and what is left out, with why: a program is not installed, or a server is not reached.
+/// `is_elsewhere`: another URL than their own is driven.
+fn present(comparison: &Comparison, is_elsewhere: bool) -> (Vec<Side>, Vec<(String, String)>) {
     let (mut here, mut left_out) = (Vec::new(), Vec::<(String, String)>::new());
+    let mut reached: BTreeMap<&str, Option<LabError>> = BTreeMap::new();
     for side in &comparison.sides {
-        let Some(why) = stores::missing(&side.plan.stores).filter(|_| side.if_installed) else {
+        // a URL whose form is wrong is a mistake
+        let url = own_url(side).filter(|url| !is_elsewhere && target::check(url).is_ok());
+        let look = |url| system::find(url, &side.plan.system, &|| StopRequest::None).err();
+        let unreached = match url.filter(|_| side.if_installed) {
+            Some(url) => reached.entry(url).or_insert_with(|| look(url)).as_ref(),
+            None => None,
+        };
+        let missing = stores::missing(&side.plan.stores).filter(|_| side.if_installed);
+        let Some(why) = missing.as_ref().or(unreached) else {
             here.push(side.clone());
             continue;
         };
-        let why = why.to_string();
+        let why = side.plan.secrets.masked(&why.to_string());
         match left_out.iter_mut().find(|(_, other)| *other == why) {
             Some((names, _)) => *names = format!("{names}; {}", side.name),
             None => left_out.push((side.name.clone(), why)),
@@ -299,6 +314,8 @@ fn unwritten(error: tidemark_record::RecordError) -> LabError {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
     use crate::{EXIT_FAIL, EXIT_INTERRUPTED};
     use tidemark_record::Manifest;
@@ -401,6 +418,32 @@ mod tests {
             Err(LabError::Measure("it ran".into()))
         });
         assert_eq!(ran.unwrap_err().to_string(), "it ran");
+    }
+
+    #[test]
+    fn a_side_that_may_be_missing_is_left_out_by_name_where_nobody_answers() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut comparison = comparison(temp.path(), "");
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap();
+        comparison.sides[1].plan.drive_instead(&format!("http://{free}")).unwrap();
+        let seen = |comparison: &Comparison, name: &str| {
+            let out = Some(temp.path().join(name));
+            let options = RunOptions { out, remember: false, ..RunOptions::default() };
+            let compared = compare::<LabError>(comparison, &options, None, &mut |_, _, options| {
+                Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, false))
+            });
+            tidemark_record::ComparedRuns::open(&compared.unwrap().dir).unwrap().comparison
+        };
+        // what is not said to be missing is run, and then fails
+        assert_eq!(seen(&comparison, "a").sides, ["One thing", "two"]);
+        comparison.sides[1].if_installed = true;
+        let read = seen(&comparison, "b");
+        assert_eq!((&read.sides[..], read.runs.len()), (&["One thing".to_owned()][..], 1));
+        let says = format!("two: http://{free} is unreachable (");
+        assert!(read.left_out.len() == 1 && read.left_out[0].starts_with(&says), "{:?}", read.left_out);
+        // one that answers stays
+        let _listener = TcpListener::bind(free).unwrap();
+        assert_eq!(seen(&comparison, "c").sides, ["One thing", "two"]);
     }
 
     #[test]

@@ -187,6 +187,11 @@ impl Drop for Filling {
     }
 }
 
+/// Whether what is written there is only in memory: a tmpfs.
+pub(crate) fn is_memory(folder: &Path) -> bool {
+    os::is_tmpfs(folder)
+}
+
 /// Memory that is free on this machine, bytes; none where it does not say.
 pub(crate) fn free_memory() -> Option<u64> {
     available_bytes(&fs::read_to_string(MEMORY).unwrap_or_default())
@@ -204,11 +209,16 @@ mod os {
     use std::io;
     use std::path::Path;
 
-    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::fs::{FallocateFlags, fallocate, statfs};
     use rustix::mount::{MountFlags, UnmountFlags};
 
     /// What a list of mounts calls it.
     const SOURCE: &str = "tidemark";
+
+    pub fn is_tmpfs(folder: &Path) -> bool {
+        // TMPFS_MAGIC of statfs(2)
+        statfs(folder).is_ok_and(|about| about.f_type == 0x0102_1994)
+    }
 
     pub fn mount_tmpfs(folder: &Path, bytes: u64) -> io::Result<()> {
         let options = CString::new(format!("size={bytes},mode=0700"))?;
@@ -235,6 +245,10 @@ mod os {
     use std::fs::File;
     use std::io;
     use std::path::Path;
+
+    pub fn is_tmpfs(_: &Path) -> bool {
+        false
+    }
 
     pub fn mount_tmpfs(_: &Path, _: u64) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())

@@ -368,7 +368,11 @@ fn start_command(
 }
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
-fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
+pub(crate) fn find(
+    url: &str,
+    system: &System,
+    stop_request: &dyn Fn() -> StopRequest,
+) -> Result<Running, LabError> {
     let (mut target, lookup, others) = looked_up(url, system)?;
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {

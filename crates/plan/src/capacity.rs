@@ -8,7 +8,7 @@ use serde::Serialize;
 pub use self::questions::{Point, Sensitivity, curve, sensitivity};
 use crate::model::{Call, Change, Happening, INSTANCES_MAX, Load, Model, Work, Wrong};
 use crate::reduce::slice;
-use crate::simulate::{Outcome, Span, simulate};
+use crate::simulate::{Outcome, Span, Stretch, simulate};
 
 /// A tier that is busier than this is not simulated: its queue is long, and grows for long.
 const BUSY_MOST: f64 = 0.97;
@@ -21,6 +21,8 @@ const LOSS_MOST_PER_S: f64 = 200_000.0;
 /// A percentile that is by less than this factor off an objective is looked at longer, with so many more seeds.
 const NEAR: f64 = 1.3;
 const LOOKS_MORE: u64 = 4;
+/// A second of a loss breaks an objective where it has more bad requests than that allows, and so many standard deviations.
+const CHANCE: f64 = 3.0;
 /// Instances are added one after the other so often at most.
 const STEPS_MAX: usize = 200;
 
@@ -298,6 +300,11 @@ impl Question {
         };
         let (_, busy) = busiest(self.per_s);
         let (mut low, mut high) = (0.0, if busy > 0.0 { self.per_s / busy } else { self.per_s * 100.0 });
+        // so that no step is coarser than the answer
+        let wanted_per_s = self.wanted_per_s();
+        if wanted_per_s < high && self.try_at(model, wanted_per_s)?.holds {
+            low = wanted_per_s;
+        }
         while high - low > high / 200.0 {
             let middle = (low + high) / 2.0;
             if self.try_at(model, middle)?.holds {
@@ -315,6 +322,18 @@ impl Question {
             kept(one.1).total_cmp(&kept(other.1))
         });
         Ok((low, by_wait.map_or(0, |(tier, _)| tier)))
+    }
+
+    /// Whether a second of a [loss](Question::loss) keeps the objectives, by the percentile that each names.
+    pub fn is_kept(&self, second: &Stretch) -> bool {
+        let requests = second.good + second.failed;
+        let may_be = |bad: u64, share: f64| {
+            let allowed = share * requests as f64;
+            bad as f64 <= allowed + CHANCE * allowed.sqrt()
+        };
+        let mut objectives = self.objectives.iter().zip(&second.within);
+        may_be(second.failed, self.failed_most)
+            && objectives.all(|(of, within)| may_be(requests - within, 1.0 - of.share))
     }
 
     /// What becomes of requests while something is lost for a time, 5 s after measuring began, by second: of one of so many
@@ -352,8 +371,12 @@ impl Question {
             return Ok(None);
         }
         let measured_s = (for_s + 30.0).min((3e6 / per_s).max(for_s));
-        let span =
-            Span { each_s: Some(1.0), events_max: 200_000_000, ..Span::new(10.0, measured_s, self.seed) };
+        let span = Span {
+            each_s: Some(1.0),
+            bounds_s: self.objectives.iter().map(|of| of.within_s).collect(),
+            events_max: 200_000_000,
+            ..Span::new(10.0, measured_s, self.seed)
+        };
         Ok(Some((simulate(&part, &span)?, slices)))
     }
 }

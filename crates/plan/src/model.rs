@@ -433,13 +433,21 @@ impl Tier {
 }
 
 fn check_call(of: &str, call: &Call) -> Result<(), Wrong> {
-    let is_ok = (0.0..=CALLS_MAX).contains(&call.count)
-        && (0.0..=1.0).contains(&call.hit_rate)
-        && is_time(call.hop_s)
-        && is_time(call.backoff_s)
-        && call.pool >= 1
-        && call.retries <= RETRIES_MAX
-        && call.timeout_s.is_none_or(|timeout| is_time(timeout) && timeout > 0.0)
-        && call.breaker.is_none_or(|breaker| breaker.failures >= 1 && is_time(breaker.open_s));
-    check(is_ok, || format!("a call of {of} is out of its bounds"))
+    let is_timeout = |timeout: f64| is_time(timeout) && timeout > 0.0;
+    let bounds = [
+        (
+            (0.0..=CALLS_MAX).contains(&call.count),
+            format!("a request calls a tier {CALLS_MAX} times at most"),
+        ),
+        ((0.0..=1.0).contains(&call.hit_rate), "a cache answers 0 to 100 % of the calls".into()),
+        (is_time(call.hop_s) && is_time(call.backoff_s), "a time is at most a million seconds".into()),
+        (call.pool >= 1, "a pool has at least one connection".into()),
+        (call.retries <= RETRIES_MAX, format!("a call has {RETRIES_MAX} retries at most")),
+        (call.timeout_s.is_none_or(is_timeout), "a timeout is above 0 and at most a million seconds".into()),
+        (
+            call.breaker.is_none_or(|breaker| breaker.failures >= 1 && is_time(breaker.open_s)),
+            "a breaker opens after at least one failure, for a million seconds at most".into(),
+        ),
+    ];
+    bounds.into_iter().try_for_each(|(is_ok, says)| check(is_ok, || format!("calls from {of}: {says}")))
 }

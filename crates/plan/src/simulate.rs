@@ -25,7 +25,7 @@ const STRETCHES_MAX: usize = 100_000;
 const GIGA: f64 = 1e9;
 
 /// Which part of the time is simulated, and how.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// Where it begins, seconds; nothing is under way then.
     pub from_s: f64,
@@ -37,6 +37,8 @@ pub struct Span {
     pub seed: u64,
     /// Whether [`Outcome::stretches`] are kept, and how long each is, seconds.
     pub each_s: Option<f64>,
+    /// Response times of which each stretch counts how many requests were faster, seconds.
+    pub bounds_s: Vec<f64>,
     /// It ends after so many events, finished or not.
     pub events_max: u64,
 }
@@ -44,7 +46,15 @@ pub struct Span {
 impl Span {
     /// A span from the begin on.
     pub fn new(warm_s: f64, measured_s: f64, seed: u64) -> Span {
-        Span { from_s: 0.0, warm_s, measured_s, seed, each_s: None, events_max: 4_000_000_000 }
+        Span {
+            from_s: 0.0,
+            warm_s,
+            measured_s,
+            seed,
+            each_s: None,
+            bounds_s: Vec::new(),
+            events_max: 4_000_000_000,
+        }
     }
 
     /// For about so many requests at a rate, after a tenth of them.
@@ -159,7 +169,7 @@ impl TierOutcome {
 }
 
 /// What became of the requests that were due in a stretch of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stretch {
     /// Requests with a good answer.
     pub good: u64,
@@ -169,6 +179,8 @@ pub struct Stretch {
     pub mean_s: f64,
     /// The longest, seconds.
     pub max_s: f64,
+    /// Good answers that were faster than each of [`Span::bounds_s`].
+    pub within: Vec<u64>,
 }
 
 /// Simulates a model for a span of time.
@@ -281,6 +293,7 @@ struct Simulation<'a> {
     measured_under_way: u64,
     request_mean_s: f64,
     each: Option<u64>,
+    bounds_s: &'a [f64],
     outcome: Outcome,
 }
 
@@ -299,7 +312,7 @@ fn ns(seconds: f64) -> u64 {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(model: &'a Model, span: &Span) -> Simulation<'a> {
+    fn new(model: &'a Model, span: &'a Span) -> Simulation<'a> {
         let mut rng = Rng::with_seed(span.seed);
         let users_rng = Rng::with_seed(rng.u64(..));
         let from = ns(span.from_s);
@@ -323,6 +336,7 @@ impl<'a> Simulation<'a> {
             under_way: 0,
             measured_under_way: 0,
             request_mean_s: model.request.mean(0.0),
+            bounds_s: &span.bounds_s,
             each: span.each_s.map(|each| ns(each.max(span.measured_s / STRETCHES_MAX as f64)).max(1)),
             outcome: Outcome { measured_s: span.measured_s, events: span.events_max, ..Outcome::default() },
         }
@@ -479,7 +493,7 @@ impl<'a> Simulation<'a> {
                 if self.outcome.stretches.len() <= index {
                     self.outcome.stretches.resize(index + 1, Stretch::default());
                 }
-                self.outcome.stretches[index].record(took as f64 / GIGA, ok);
+                self.outcome.stretches[index].record(took as f64 / GIGA, ok, self.bounds_s);
             }
         }
         if let Load::Closed { think, .. } = &self.model.load {
@@ -509,7 +523,8 @@ impl<'a> Simulation<'a> {
 }
 
 impl Stretch {
-    fn record(&mut self, took_s: f64, ok: bool) {
+    fn record(&mut self, took_s: f64, ok: bool, bounds_s: &[f64]) {
+        self.within.resize(bounds_s.len(), 0);
         if !ok {
             self.failed += 1;
             return;
@@ -517,5 +532,9 @@ impl Stretch {
         self.good += 1;
         self.mean_s += (took_s - self.mean_s) / self.good as f64;
         self.max_s = self.max_s.max(took_s);
+        self.within
+            .iter_mut()
+            .zip(bounds_s)
+            .for_each(|(within, bound_s)| *within += u64::from(took_s < *bound_s));
     }
 }

@@ -1,7 +1,7 @@
 //! How many instances a load takes, beside what can be reckoned by hand.
 
 use tidemark_plan::{
-    Balancing, Call, Distribution, Model, Objective, Question, Survives, Tier, curve, sensitivity,
+    Balancing, Call, Distribution, Model, Objective, Question, Stretch, Survives, Tier, curve, sensitivity,
 };
 
 use crate::theory::{mmc_above, quantile};
@@ -68,7 +68,44 @@ fn one_less_of_any_tier_is_too_few_and_what_may_be_lost_is_there_in_addition() {
     assert_eq!(slices, 1);
     assert!(lost.failed > 0 && !lost.grows());
     let late = &lost.stretches[8..];
-    assert!(late.iter().all(|of| of.failed == 0 && of.mean_s < 0.05), "{late:?}");
+    assert!(late.iter().all(|of| of.failed == 0 && of.mean_s < 0.05 && asked.is_kept(of)), "{late:?}");
+    assert!(!asked.is_kept(&lost.stretches[5]), "{:?}", lost.stretches[5]);
+    assert!(lost.stretches.iter().all(|of| of.within[0] <= of.good), "{:?}", lost.stretches);
+}
+
+#[test]
+fn a_second_is_judged_by_the_objectives_percentile() {
+    let asked = two(3_000.0, Survives::Zone);
+    let is_kept = |good, failed, within| {
+        asked.is_kept(&Stretch { good, failed, mean_s: 0.01, within: vec![within], ..Stretch::default() })
+    };
+    // p99: a hundred may be slow, and some more by chance; the mean says nothing
+    assert!(is_kept(10_000, 0, 9_900) && is_kept(10_000, 0, 9_880) && !is_kept(10_000, 0, 9_800));
+    // 0.1 % may fail
+    assert!(is_kept(9_990, 10, 9_990) && !is_kept(9_950, 50, 9_950));
+    assert!(is_kept(0, 0, 0) && !is_kept(0, 10, 0));
+}
+
+#[test]
+fn what_an_answer_holds_is_never_below_the_rate() {
+    // so many instances that one more is less than a step of the search
+    let asked = question(one(poisson(1.0), random("web", 4, 0.001)), 1_000_000.0, 0.99, 0.009);
+    let holds_per_s = asked.answer().unwrap().holds_per_s;
+    assert!(holds_per_s >= 1_000_000.0, "{holds_per_s}");
+}
+
+#[test]
+fn workers_that_wait_for_others_count() {
+    let pause = Distribution::Constant(0.1);
+    let web = |pause: Distribution| Tier { workers: 10, pause, ..random("web", 1, 0.000_1) };
+    let mut calls = one(poisson(1.0), web(Distribution::Constant(0.0)));
+    calls.tiers[0].calls = vec![Call::new(1)];
+    calls.tiers.push(Tier { pause: pause.clone(), ..random("data", 1, 0.000_1) });
+    for model in [one(poisson(1.0), web(pause)), calls] {
+        let answer = question(model, 1_000.0, 0.99, 0.2).answer().unwrap();
+        // 100 requests are under way, 10 at an instance; a tenth of a core would be enough
+        assert!((11..=15).contains(&answer.instances[0]), "{answer:?}");
+    }
 }
 
 #[test]

@@ -186,11 +186,13 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Each line with its last bars, so many at most.
+    /// Each line with its last bars, so many at most; an arrow is a value without an end.
     pub(crate) fn sparklines(&self, most: usize, ascii: bool) -> impl Iterator<Item = (&str, String)> {
         self.lines.iter().map(move |line| {
-            let values: Vec<Option<f64>> = line.values.iter().copied().map(Some).collect();
-            (line.name.as_str(), sparkline(&values, &[], most, ascii))
+            let shown = |value: &f64| value.is_finite().then(|| value.min(self.most.unwrap_or(f64::MAX)));
+            let values: Vec<Option<f64>> = line.values.iter().map(shown).collect();
+            let bars = sparkline(&values, &[], most, ascii);
+            (line.name.as_str(), bars.replace(' ', if ascii { "^" } else { "↑" }))
         })
     }
 }

@@ -8,6 +8,8 @@
 mod tests;
 mod usage;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,8 +22,8 @@ use crate::json::schema_of;
 use crate::units::{bytes, plural};
 pub(crate) use usage::{Tier, Usage, measured_us};
 
-/// Most CPU time and most of a measured window that is reckoned with, microseconds: above thirty years of one core.
-const US_MAX: f64 = 1e15;
+/// Most CPU time and most of a measured window that is reckoned with, microseconds: a plan of 100 million cores takes less.
+const US_MAX: f64 = 1e18;
 
 /// The clock of CPU time goes on by so much, seconds: less is not told from nothing.
 const TICK_S: f64 = 0.01;
@@ -218,13 +220,19 @@ fn whole_at(
     hour: fn(&MachineKind) -> Option<Amount>,
     notes: &mut Vec<String>,
 ) -> Option<Price> {
-    if let Some(of) = placed.iter().find(|of| hour(of.kind).is_none()) {
-        notes.push(format!("no {what} price: {} has none", of.name));
+    if let Some(names) = without(placed, |kind| hour(kind).is_some()) {
+        notes.push(format!("no {what} price: none for {names}"));
         return None;
     }
     let price = |of: &Placed<'_>| rate.price(hour(of.kind)?, of.machines.into(), 1);
     let prices: Option<Vec<Price>> = placed.iter().map(price).collect();
     prices.filter(|prices| !prices.is_empty()).map(|prices| prices.into_iter().sum())
+}
+
+/// The kinds of machines that lack something, each once.
+fn without(placed: &[Placed<'_>], has: impl Fn(&MachineKind) -> bool) -> Option<String> {
+    let names: BTreeSet<&str> = placed.iter().filter(|of| !has(of.kind)).map(|of| of.name).collect();
+    (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
 }
 
 pub(crate) fn cores_used(tier: &Tier, usage: &Usage) -> f64 {
@@ -251,15 +259,14 @@ fn place<'a>(tier: &'a Tier, usage: &Usage, prices: &'a Prices) -> Result<Placed
 
 /// Watts are reckoned as prices: a watt is a watt-hour each hour.
 fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<String>) -> Option<Energy> {
-    let knows = |of: &Placed<'_>| of.kind.core_watts.is_some();
-    if !placed.iter().any(knows) {
-        if let Some(of) = placed.iter().find(|of| of.kind.idle_watts.is_some()) {
-            notes.push(format!("no energy: {} has idle_watts and no core_watts", of.name));
-        }
+    if placed.is_empty() {
         return None;
     }
-    if let Some(of) = placed.iter().find(|of| !knows(of)) {
-        notes.push(format!("no energy: {} has no core_watts", of.name));
+    if let Some(names) = without(placed, |kind| kind.core_watts.is_some()) {
+        let has_any = |of: &Placed<'_>| of.kind.core_watts.or(of.kind.idle_watts).is_some();
+        if prices.kwh.is_some() || placed.iter().any(has_any) {
+            notes.push(format!("no energy: no core_watts of {names}"));
+        }
         return None;
     }
     let busy = |of: &Placed<'_>| rate.price(of.kind.core_watts?, us(of.tier.cpu_s), rate.window_us);
@@ -269,8 +276,8 @@ fn energy(placed: &[Placed<'_>], rate: Rate, prices: &Prices, notes: &mut Vec<St
     };
     let at_cpu_wh = all(&busy)?;
     let whole_wh = all(&idle).map(|idle| [at_cpu_wh, idle].into_iter().sum());
-    if let Some(of) = placed.iter().find(|of| of.kind.idle_watts.is_none()) {
-        notes.push(format!("no energy of whole machines: {} has no idle_watts", of.name));
+    if let Some(names) = without(placed, |kind| kind.idle_watts.is_some()) {
+        notes.push(format!("no energy of whole machines: no idle_watts of {names}"));
     }
     let cost = |wh: Price| {
         let kwh = prices.kwh?;

@@ -142,7 +142,7 @@ pub struct Loss {
 /// What `tidemark plan --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Planned {
-    /// The answer in a sentence.
+    /// The answer, in two or three sentences.
     pub says: String,
     /// The scenario.
     pub scenario: String,
@@ -246,8 +246,8 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
     let own = measured.model_of_run();
     measured.set_cpu(&beside.busiest_cpu_s);
     let own_busy = measured.model_of_run();
-    let (texts, objectives, failed_most) =
-        objectives(&run.manifest, wish, &mut notes).map_err(NoPlan::Usage)?;
+    let kept = objectives(&run.manifest, wish).map_err(NoPlan::Usage)?;
+    let failed_most = kept.failed_most.unwrap_or(FAILED_MOST);
     if measured.failed_share > failed_most {
         return Err(NoPlan::Unknown(format!(
             "no plan from this run: {} of its requests failed, and {} may; measure it at a load at which it answers",
@@ -255,7 +255,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
             percent(failed_most)
         )));
     }
-    notes.extend(objectives.iter().filter_map(|of| measured.too_few_for(of.share)));
+    notes.extend(kept.percentiles.iter().filter_map(|of| measured.too_few_for(of.share)));
     measured.set_machines(wish.prices);
     if let Some(law) = &beside.scalability {
         measured.set_contention(law.contention());
@@ -267,7 +267,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         model,
         per_s,
         margin: wish.margin,
-        objectives,
+        objectives: kept.percentiles,
         failed_most,
         survives: wish.survives,
         seed: wish.seed,
@@ -293,12 +293,18 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         let of_instance_per_s = answer.holds_per_s / answer.instances[0] as f64;
         notes.splice(0..0, words::beyond(&measured, of_instance_per_s));
     }
+    // what is planned comes before how well
+    notes.splice(0..0, kept.left_out);
+    let mut assumptions = words::assumptions(&measured, beside, wish);
+    if kept.failed_most.is_none() {
+        assumptions.insert(0, format!("errors < {}, as no objective is about them", percent(FAILED_MOST)));
+    }
     let mut planned = Planned {
         says: String::new(),
         scenario: run.manifest.scenario.clone(),
         run_dir: run.dir.display().to_string(),
         per_s,
-        objectives: texts,
+        objectives: kept.texts,
         bound_s: question.objectives.first().map_or(0.0, |of| of.within_s),
         margin: wish.margin,
         survives: wish.survives,
@@ -312,7 +318,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         own_run,
         scalability: beside.scalability.clone(),
         bill,
-        assumptions: words::assumptions(&measured, beside, wish),
+        assumptions,
         notes,
     };
     planned.says = words::says(&planned);
@@ -356,18 +362,25 @@ fn caveats(manifest: &Manifest, measured: &Measured) -> Vec<String> {
     notes
 }
 
-/// The objectives as they are written, those that bound a percentile, and which share may fail.
-fn objectives(
-    manifest: &Manifest,
-    wish: &Wish<'_>,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<String>, Vec<Objective>, f64), String> {
+/// Objectives that a plan keeps.
+#[derive(Default)]
+struct Kept {
+    /// As they are written.
+    texts: Vec<String>,
+    percentiles: Vec<Objective>,
+    /// The share of requests that may fail, where an objective says it.
+    failed_most: Option<f64>,
+    /// Those of the run that it does not keep, a sentence each.
+    left_out: Vec<String>,
+}
+
+fn objectives(manifest: &Manifest, wish: &Wish<'_>) -> Result<Kept, String> {
     let is_asked = !wish.objectives.is_empty();
     let texts: Vec<String> = match is_asked {
         true => wish.objectives.to_vec(),
         false => manifest.objectives.iter().map(|of| of.objective.clone()).collect(),
     };
-    let (mut kept, mut found, mut failed_most) = (Vec::new(), Vec::new(), FAILED_MOST);
+    let mut kept = Kept::default();
     for text in texts {
         let upper = |of: &scenario::Objective| {
             of.about == About::All && matches!(of.comparison, Comparison::Less | Comparison::LessOrEqual)
@@ -375,24 +388,24 @@ fn objectives(
         match scenario::Objective::read(&text) {
             Ok(of) if upper(&of) && matches!(of.metric, Metric::Percentile(p) if p < 100.0) => {
                 let Metric::Percentile(p) = of.metric else { continue };
-                found.push(Objective { share: p / 100.0, within_s: of.bound * 1e-6 });
-                kept.push(text);
+                kept.percentiles.push(Objective { share: p / 100.0, within_s: of.bound * 1e-6 });
+                kept.texts.push(text);
             }
             Ok(of) if upper(&of) && of.metric == Metric::ErrorShare => {
-                failed_most = of.bound;
-                kept.push(text);
+                kept.failed_most = Some(of.bound);
+                kept.texts.push(text);
             }
             Err(wrong) if is_asked => return Err(wrong),
             _ if is_asked => {
                 return Err(format!("a plan keeps percentiles and shares of errors; \"{text}\" is neither; write it like \"p99 < 50ms\""));
             }
-            _ => notes.push(format!("the run's objective `{text}` is not in the plan, which keeps percentiles and shares of errors")),
+            _ => kept.left_out.push(format!("the run's objective `{text}` is not in the plan, which keeps percentiles and shares of errors")),
         }
     }
-    if found.is_empty() {
+    if kept.percentiles.is_empty() {
         return Err("a plan needs a percentile to keep; give --objective 'p99 < 300ms'".into());
     }
-    Ok((kept, found, failed_most))
+    Ok(kept)
 }
 
 fn own_run(
@@ -423,10 +436,8 @@ fn own_run(
 fn loss(question: &Question, answer: &Answer) -> Result<Option<Loss>, String> {
     let outcome = question.loss(&answer.instances, NOTICED_S, LOST_S).map_err(|wrong| wrong.to_string())?;
     Ok(outcome.map(|(outcome, slices)| {
-        let within_s = question.objectives.iter().map(|of| of.within_s).fold(f64::MAX, f64::min);
         // the loss comes 5 s after measuring began
-        let is_bad = |of: &tidemark_plan::Stretch| of.failed > 0 || of.mean_s > within_s;
-        let last = outcome.stretches.iter().rposition(is_bad);
+        let last = outcome.stretches.iter().rposition(|second| !question.is_kept(second));
         let is_over = last.is_none_or(|at| at + 1 < outcome.stretches.len());
         let after = last.map_or(0.0, |at| (at as f64 + 1.0 - 5.0).max(0.0));
         Loss { failed: outcome.failed * slices as u64, recovered_after_s: is_over.then_some(after) }
@@ -461,7 +472,10 @@ fn bill(
 ) -> Bill {
     let tiers = measured.tiers.iter().zip(planned);
     let tiers: Vec<_> = tiers.map(|(of, planned)| (&of.tier, planned.instances, planned.cpu_s)).collect();
-    of_usage(&Usage::planned(per_s, &tiers), prices, customers)
+    let mut bill = of_usage(&Usage::planned(per_s, &tiers), prices, customers);
+    // what the run did not see is not in the plan, and not free
+    bill.not_in_sums.extend(Usage::of(&run.manifest).unseen());
+    bill
 }
 
 /// A time for a person; `no end` of a queue that grows.

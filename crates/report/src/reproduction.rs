@@ -40,6 +40,8 @@ pub struct Repeated {
     pub year: u16,
     /// What the published one ran on.
     pub published_machines: String,
+    /// How many of them `ratio_per_server` counts: all but those that made the load; null where that is not known.
+    pub published_servers: Option<u16>,
     /// What it paid, whole US dollars; null where that is not known.
     pub published_usd: Option<u64>,
     /// What came of ours; null where there is no run.
@@ -69,6 +71,8 @@ pub struct Repeated {
 pub struct Beside {
     /// What it is.
     pub name: String,
+    /// What came of it; null where it is a part of a run, which has one verdict: see `status` of the experiment.
+    pub status: Option<Status>,
     /// So many a second were published.
     pub published_per_s: f64,
     /// Published response times, in words.
@@ -120,6 +124,8 @@ impl Reproduction {
 
 /// What was measured of one figure.
 struct Measured {
+    /// Its own verdict, where it has one.
+    status: Option<Status>,
     per_s: f64,
     p50_us: Option<u64>,
     p99_us: Option<u64>,
@@ -147,6 +153,7 @@ impl Repeated {
         (repeated.found, repeated.lost) = (verified.map(|of| of.found), verified.map(|of| of.lost));
         repeated.per_million = bill.and_then(|bill| bill.at_cpu?.per_million);
         repeated.currency = bill.map(|bill| bill.currency.clone());
+        repeated.trouble.extend(bill.into_iter().flat_map(|bill| bill.not_in_sums.iter().cloned()));
         repeated
     }
 
@@ -192,6 +199,7 @@ impl Repeated {
             title: experiment.title.to_owned(),
             year: experiment.year,
             published_machines: experiment.machines.to_owned(),
+            published_servers: experiment.servers,
             published_usd: experiment.usd,
             status: None,
             trouble: Vec::new(),
@@ -216,6 +224,7 @@ impl Beside {
         let per_core = per_core.map(|(ratio, theirs)| ratio * f64::from(theirs) / cores as f64);
         Beside {
             name: figure.name.to_owned(),
+            status: measured.as_ref().and_then(|of| of.status),
             published_per_s: figure.per_s,
             published_times: figure.times.to_owned(),
             per_s: measured.as_ref().map(|of| of.per_s),
@@ -249,6 +258,7 @@ fn of_run(manifest: &Manifest, of: Of) -> Option<Measured> {
     let cores_used = used().next().map(|_| used().sum());
     match of {
         Of::All => Some(Measured {
+            status: None,
             per_s: summary.rate_per_s(),
             p50_us: summary.response_time_us.p50,
             p99_us: summary.response_time_us.p99,
@@ -257,6 +267,7 @@ fn of_run(manifest: &Manifest, of: Of) -> Option<Measured> {
         Of::Label(label) => {
             let step = summary.steps.iter().find(|step| step.label == label)?;
             Some(Measured {
+                status: None,
                 per_s: step.rate_per_s(),
                 p50_us: step.response_time_us.p50,
                 p99_us: step.response_time_us.p99,
@@ -272,6 +283,7 @@ fn of_side(side: &Figures) -> Measured {
     let used: f64 = side.system_cpu_share.unwrap_or_default() + stores().sum::<f64>();
     let is_known = side.system_cpu_share.is_some() || stores().next().is_some();
     Measured {
+        status: Some(side.verdict.status),
         per_s: side.answered_per_s,
         p50_us: side.response_time_us.p50,
         p99_us: side.response_time_us.p99,
@@ -308,6 +320,30 @@ mod tests {
         // six machines of a core each
         assert_eq!((of.ratio_per_server, of.ratio_per_core), (Some(60.0), Some(60.0)));
         assert_eq!(repeated.status, Some(run.manifest.summary.verdict.status));
+    }
+
+    #[test]
+    fn a_row_has_its_own_verdict_where_its_part_has_one() {
+        let (_dir, runs) = crate::comparison::tests::runs();
+        let trade = Repeated::of_comparison(&EXPERIMENTS[3], &runs).unwrap();
+        let own: Vec<_> = trade.figures.iter().map(|of| of.status).collect();
+        assert_eq!(
+            (trade.status, own),
+            (Some(Status::Fail), vec![Some(Status::Invalid), Some(Status::Pass)])
+        );
+        let mut feed = Repeated::without(&EXPERIMENTS[1], "here/newsfeed", "it lost a post");
+        feed.status = Some(Status::Fail);
+        feed.figures.iter_mut().for_each(|of| of.per_s = Some(1.0));
+        let words = fitted(&blocks::reproduction(&all(vec![trade, feed])), 200);
+        assert!(words.contains("REST calls invalid ") && words.contains("WebSocket calls pass "), "{words}");
+        assert!(words.contains("posts fail 83.0 ") && words.contains("searches fail 33.0 "), "{words}");
+        let says = "its rows have the verdict of their run";
+        assert!(words.contains(&format!("News feed: {says}")) && words.matches(says).count() == 1, "{words}");
+        // without the machine of the load
+        assert!(
+            words.contains("a machine ÷ published × 6, the machines that did not make the load"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub struct Side {
     pub name: String,
     /// What it does.
     pub plan: Plan,
-    /// Whether it is left out where a program of its stores is not installed.
+    /// Whether it is left out where a program of its stores is not installed, or nobody answers at its URL.
     pub if_installed: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::runs::{StoredRun, search};
 use crate::program::{assert_refused, code, run, stderr, stdout, write_prices};
@@ -23,10 +23,7 @@ fn a_run_becomes_a_plan_in_a_sentence_as_json_and_as_a_page() {
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{text}{}", stderr(&output));
     assert!(text.starts_with("49,769/s with p99 < 5s needs "), "{text}");
-    assert!(
-        text.contains(" system and survives the loss of a zone") && text.contains(" USD a month"),
-        "{text}"
-    );
+    assert!(text.contains(" USD a month. It survives the loss of a zone. All of them hold up to "), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
     let page = fs::read_to_string(folder.path().join("plan.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("What matters most"), "{page}");
@@ -38,6 +35,39 @@ fn a_run_becomes_a_plan_in_a_sentence_as_json_and_as_a_page() {
     assert!((10..14).contains(&instances), "{plan}");
     let twice = json(folder.path(), &["last", "--rate", "10k", "--set", "system.cpu=2ms"]);
     assert!(twice["tiers"][0]["instances"].as_u64().unwrap() > instances * 3 / 2, "{twice}");
+}
+
+#[test]
+fn an_unsteady_run_is_told_and_one_that_measured_the_load_generator_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("runs/a");
+    StoredRun::default().write(&dir);
+    let change = |change: &dyn Fn(&mut Value)| {
+        let mut manifest = serde_json::from_slice(&fs::read(dir.join("run.json")).unwrap()).unwrap();
+        change(&mut manifest);
+        fs::write(dir.join("run.json"), manifest.to_string()).unwrap();
+    };
+    change(&|manifest| {
+        manifest["summary"]["steady_state"] = json!({"steady": false, "reason": "the rate falls"});
+    });
+    let asked = ["plan", "last", "--rate", "1k", "--objective", "p99 < 5s"];
+    let output = run(folder.path(), &asked);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("the run was not steady, and neither is what follows from it: the rate falls"),
+        "{text}"
+    );
+    change(&|manifest| {
+        manifest["summary"]["driver"]["limits"] = json!(["its busiest thread had 98% of a core"]);
+    });
+    let output = run(folder.path(), &asked);
+    assert_eq!((code(&output), stdout(&output).as_str()), (3, ""));
+    assert!(
+        stderr(&output).contains("the load generator was the bottleneck: its busiest thread had 98%"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -84,6 +114,10 @@ fn what_is_asked_wrongly_is_told() {
         assert!(code(&output) == 3 && stderr(&output).contains(says), "{}", stderr(&output));
     };
     refused(&["last", "--objective", "p99<5s", "--set", "systm.cores=2"], "did you mean system");
+    refused(
+        &["last", "--objective", "p99<5s", "--set", "system.cores=0"],
+        "--set system.cores=0: system has 1 to 10000 cores",
+    );
     refused(&["last", "--objective", "p99<banana"], "\"banana\" is not a time");
     none(&["--objective", "p99<1ms"], "no number of instances keeps p99 < ");
     refused(&["last"], "give --objective 'p99 < 300ms'");

@@ -1,4 +1,4 @@
-//! A queue with a topic of Apache Kafka between its ends, which may be in two processes and need not run at the same time.
+//! A queue with a topic of Apache Kafka between its ends. They may be in two processes, and need not run at the same time.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -18,30 +18,39 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A link uses one partition of a topic that is there, and has it for itself. Records have the message's number in the header
-//! `number`.
+//! A link uses one partition of a topic that exists, and nothing else may write to it. The header `number` of a record has the
+//! number of its message.
 //!
 //! # What crosses
 //!
-//! - **Batches.** What lies ready goes into one transaction (idempotent, `acks=all`), 10,000 messages or 4 MiB: all of it is
-//!   there for receivers, or none. What a receiver has fetched it hands over together.
-//! - **Demand.** Where the queue of the receiving process has no room, its consumer is paused. What is fetched ahead and what
-//!   is on its way to the topic is bounded.
-//! - **The end.** Senders that are dropped, or [fail](crate::Sender::fail), end the topic's queue for good. A receiver that
-//!   goes away is nothing to senders.
+//! - **Batches.** Messages that are ready go into one transaction (idempotent, `acks=all`) of up to 10,000 messages or 4 MiB.
+//!   Receivers see all of it, or none. A receiver hands over together what it has fetched.
+//! - **Demand.** While the queue of the receiving process is full, its consumer is paused. What is fetched ahead, and what is
+//!   on its way to the topic, is bounded.
+//! - **The end.** Once all senders are dropped, or one [fails](crate::Sender::fail), the queue in that topic has ended for good.
+//!   Senders do not notice a receiver that goes away.
 //!
 //! # What is claimed
 //!
-//! As far as the topic keeps what it has acknowledged (replication, `min.insync.replicas`, retention), connections that are cut
-//! and brokers that stand still or start again lose and double nothing. Nor does the death of either process where what only
-//! its memory held is given again: the receiver starts with the position that it stored together with what the messages did
-//! ([`Options::position`]), the sender goes on with its log at [`Outgoing::position`]. The README has a table of what is lost
-//! otherwise. A receiver that misses a number, since retention has deleted it, fails and says which.
+//! All of this holds as far as the topic keeps what it has acknowledged (replication, `min.insync.replicas`, retention).
+//! Connections that are cut, and brokers that stand still or start again, lose and double nothing.
 //!
-//! How: the transactional id is the topic's, so that Kafka itself fences the sender before. The new one finds the last number
-//! that is committed; the one before ends with an error. After an error whose outcome is unknown a sender does the same, and
-//! sends what is not there. Receivers read committed records only, pass over numbers that they have, and find the offset of
-//! their position by its number. Two receivers with the same position take the same messages: that there is one at a time is their program's to see to.
+//! The same holds where either process is killed, if it gets back what only its memory held. The receiver starts with the
+//! position that it stored together with what the messages did ([`Options::position`]). The sender goes on with its log at
+//! [`Outgoing::position`]. A receiver for which retention has deleted a message fails, and says which.
+//!
+//! # One sender at a time
+//!
+//! The transactional id is the topic's. So Kafka fences the earlier sender when a later one starts, and the earlier one ends
+//! with an error. The later one goes on behind the last number that is committed.
+//!
+//! A sender that does not know whether its transaction was committed looks into the topic. If a later sender has sent messages
+//! (each record has its sender's number in the header `sender`), it ends with an error, and the later one goes on. Otherwise it
+//! starts anew, and sends what is not in the topic. This fences a later sender that has not sent anything yet: the client
+//! library tells no epoch by which that one could be seen.
+//!
+//! Receivers read committed records only, skip numbers that they have, and find the offset of their position by its number. Two
+//! receivers with the same position take the same messages: their program must see to it that there is one at a time.
 
 mod incoming;
 mod log;
@@ -65,7 +74,7 @@ use crate::remote::RemoteError;
 #[cfg(doc)]
 use crate::remote::{Options, Outgoing};
 
-/// Longest wait before it is looked what else has happened.
+/// Longest wait before other things are looked at.
 const TURN: Duration = Duration::from_millis(100);
 
 /// One partition of a topic, and who reads it.
@@ -118,7 +127,7 @@ impl Topic {
     }
 }
 
-/// The client library would write to standard error; what matters comes as errors.
+/// Keeps the client library from writing to standard error. What matters comes as an error.
 struct Quiet;
 
 impl ClientContext for Quiet {

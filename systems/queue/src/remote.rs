@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -256,6 +257,11 @@ impl Link {
         lock(&self.state).outcome.get_or_insert(outcome);
         self.ended.notify_all();
     }
+}
+
+/// A number that nobody else has or knows: of a sender, a handshake, a mask.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// A thread of this name.

@@ -1,7 +1,7 @@
 //! A queue whose ends are in two processes, over a WebSocket.
 //!
-//! The receiving process listens, the sending one connects. Both have the ends that a queue in memory has, so that whatever
-//! stands on them stays as it is: batches, tasks, [`stream`](crate::stream)s.
+//! The receiving process listens; the sending process connects. Both get the same ends as of a queue in memory, so that batches,
+//! tasks and [`stream`](crate::stream)s work on them unchanged.
 //!
 //! ```
 //! use std::time::Duration;
@@ -27,29 +27,32 @@
 //!
 //! # What crosses
 //!
-//! - **Demand.** The receiver says up to which position it takes messages: as many as its queue has room for. The sender
-//!   sends no more, and keeps no more than its own queue has room for that are not acknowledged. So a slow receiver makes
-//!   the sender wait, and memory is bounded on both sides.
-//! - **Batches.** What lies ready is sent together, up to 256 KiB in a frame, and handed over together.
-//! - **Acknowledgements.** A message is acknowledged when the receiving program takes it (in pieces of a quarter of the queue,
-//!   where it takes them one by one), or where the program says so: [`Options::position`], [`Incoming::acknowledge`].
-//! - **The end.** Senders that are dropped end the receiver when everything was taken; [`Sender::fail`](crate::Sender::fail)
-//!   is its [`failure`](crate::Receiver::failure), as text. A receiver that is closed or dropped is an error for senders.
+//! - **Demand.** The receiver tells the sender up to which position it takes messages: as many as its queue has room for. The
+//!   sender sends no more. It keeps what is not acknowledged, at most as many messages as its own queue has room for. So a
+//!   slow receiver makes the sender wait, and memory is bounded on both sides.
+//! - **Batches.** Messages that are ready are sent together, up to 256 KiB in a frame, and are handed over together.
+//! - **Acknowledgements.** A message is acknowledged when the receiving program takes it. A program that takes messages one by
+//!   one acknowledges each quarter of the queue. With [`Options::position`] the program itself says what is acknowledged:
+//!   [`Incoming::acknowledge`].
+//! - **The end.** Once all senders are dropped, the receiver ends behind the last message. [`Sender::fail`](crate::Sender::fail)
+//!   becomes its [`failure`](crate::Receiver::failure), as text. A receiver that is closed or dropped is an error for senders.
 //!
 //! # What is claimed
 //!
-//! Each message has a number. The sender sends again what is not acknowledged; the receiver passes over what it has, and takes
-//! nothing out of order. So connections that are cut, or stand still, lose and double nothing. Nor does the death of either
-//! process, or of both, where what only their memory held is given again: the receiver starts with the position that it stored
-//! together with what the messages did ([`Options::position`]), the sender sends its log from [`Outgoing::position`] on
-//! ([`Options::replays`]). The README has a table of what is lost otherwise. A receiver that asks for what it had acknowledged is
-//! refused, and the sender ends with an error.
+//! Each message has a number. The sender sends again what is not acknowledged. The receiver skips the messages that it has, and
+//! takes none out of order. So connections that are cut, or stand still, lose and double nothing.
 //!
-//! A link has one sender at a time. One that connects anew (not one that connects again) takes the place of the one before,
-//! which is refused from then on, as long as the receiver lives. An [`Outgoing`] that is dropped gives the link up; an
-//! [`Incoming`] that is dropped before its receiver leaves the sender waiting for a receiver that is started again.
+//! The same holds where either process is killed, or both, if each gets back what only its memory held. The receiver starts with
+//! the position that it stored together with what the messages did ([`Options::position`]). The sender sends its log again,
+//! from [`Outgoing::position`] on ([`Options::replays`]). A receiver that asks for messages before its last acknowledgement does
+//! not get them: the sender ends with an error.
 //!
-//! There is neither TLS nor a password: listen on an address that only those reach who may send, or behind a proxy that asks.
+//! A link has one sender at a time. A new one takes the place of the one before, which is refused from then on, as long as the
+//! receiver lives. A sender that connects again is not new. An [`Outgoing`] that is dropped gives the link up. If an
+//! [`Incoming`] is dropped before its receiver, the sender waits for a receiver that is started again.
+//!
+//! There is neither TLS nor a password. Listen on an address that only permitted senders reach, or behind a proxy that asks for
+//! a password.
 
 mod frame;
 mod incoming;
@@ -62,5 +65,5 @@ pub use outgoing::connect;
 #[cfg(doc)]
 use crate::remote::{Options, Outgoing};
 
-/// A frame that has so many bytes is sent, and one message more is the most that it can have.
+/// A frame is sent as soon as it has so many bytes: it exceeds them by one message at most.
 const FRAME_BYTES: usize = 256 << 10;

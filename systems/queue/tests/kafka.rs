@@ -152,10 +152,14 @@ fn a_group_goes_on_behind_what_was_taken(kafka: &Kafka) {
     }
     // what was put into the queue and not taken is not committed
     drop((receiver, incoming));
+    // a receiver that goes is nothing to senders
+    sender.send(100).unwrap();
+    eventually("one more in the topic", || outgoing.acknowledged() == 101);
+    assert!(!sender.is_closed());
     let (mut receiver, _incoming) = receive::<u64>(&topic, small()).unwrap();
     let first = receiver.recv().unwrap();
     assert!((35..=50).contains(&first), "{first}");
-    for number in first + 1..100 {
+    for number in first + 1..101 {
         assert_eq!(receiver.recv(), Ok(number));
     }
     let (mut other, incoming) = receive::<u64>(&topic.group("other"), small()).unwrap();

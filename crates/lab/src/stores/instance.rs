@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tidemark_record::manifest;
-use tidemark_scenario::plan::Store;
+use tidemark_scenario::plan::{Durability, Store};
 
 use super::installed::{User, user};
 use super::jars::cache;
@@ -18,6 +18,7 @@ use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, Program
 use super::node::{self, Node};
 use super::ports::Ports;
 use crate::child::Spec;
+use crate::disk::is_memory;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
@@ -284,6 +285,13 @@ impl Instance {
         let mut members = Members::default();
         (0..store.processes()).try_for_each(|index| site.add(index, &mut members))?;
         let addresses: Vec<SocketAddr> = members.nodes.iter().map(|node| held(node).address).collect();
+        let mut remarks = site.launcher.remarks(store) + &members.remarks;
+        if store.durability == Durability::Synced && members.data.iter().any(|data| is_memory(&data.0)) {
+            let says = "its data are on a tmpfs, which is memory: a sync costs next to nothing there";
+            tell(format!("{}: {says}", store.name));
+            remarks += "; ";
+            remarks += says;
+        }
         let instance = Instance {
             manifest: site.manifest(&members.nodes),
             nodes: members.nodes,
@@ -292,7 +300,7 @@ impl Instance {
             url: site.launcher.url(store, &addresses, &site.identity.password),
             _ports: Some(site.ports),
             store: store.clone(),
-            remarks: site.launcher.remarks(store) + &members.remarks,
+            remarks,
         };
         instance.begin(&site.program.title, &members.firsts, stop_request, tell)?;
         Ok(instance)

@@ -188,6 +188,29 @@ fn a_cluster_behind_links_sends_its_clients_to_these() {
 }
 
 #[test]
+fn synced_data_in_memory_are_told() {
+    let shared_memory = Path::new("/dev/shm");
+    let store = Store { durability: Durability::Synced, ..Store::new("cache", Product::Redis) };
+    if !is_here(&store) || !crate::disk::is_memory(shared_memory) {
+        return;
+    }
+    let told = |durability, directory: &Path| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store { durability, directory: Some(directory.to_owned()), ..store.clone() };
+        let mut said = Vec::new();
+        let mut tell = |text| said.push(text);
+        let stores = Stores::start(&[store], &setup(folder.path(), &|_| false), &go_on, &mut tell).unwrap();
+        let says = "its data are on a tmpfs, which is memory: a sync costs next to nothing there";
+        let is_said = said.iter().any(|text| text == &format!("cache: {says}"));
+        assert_eq!(is_said, stores.notes()[0].contains(says), "{said:?} {:?}", stores.notes());
+        is_said
+    };
+    let data = tempfile::tempdir_in(shared_memory).unwrap();
+    assert!(told(Durability::Synced, data.path()) && !told(Durability::Buffered, data.path()));
+    assert!(!crate::disk::is_memory(Path::new("/proc")));
+}
+
+#[test]
 fn valkey_keeps_what_it_acknowledged_on_several_threads() {
     let store = Store { threads: Some(2), ..Store::new("cache", Product::Valkey) };
     if !is_here(&store) {

@@ -56,7 +56,7 @@ pub(super) fn bill(bill: &Bill) -> Vec<Block> {
     }
     blocks.extend(bill.not_in_sums.iter().map(|says| Block::point(Level::Warning, says)));
     blocks.extend(bill.notes.iter().map(|note| Block::point(Level::Plain, note)));
-    let energy = bill.energy.as_ref().map(|of| energy(of, &bill.currency));
+    let energy = bill.energy.as_ref().map(|of| energy(of, bill));
     blocks.extend(energy.into_iter().flat_map(|table| [Block::Gap, Block::Table(table)]));
     blocks.extend(bill.published.as_ref().map(published));
     under("Cost", blocks)
@@ -101,17 +101,20 @@ fn sums(bill: &Bill) -> Table {
         ("whole, reserved", bill.reserved),
         ("whole, spot", bill.spot),
     ];
-    prices("", rows.map(|(name, price)| (name.to_owned(), price)))
+    let what = if bill.not_in_sums.is_empty() { "" } else { "incomplete" };
+    prices(what, rows.map(|(name, price)| (name.to_owned(), price)))
 }
 
-fn energy(energy: &Energy, currency: &str) -> Table {
+fn energy(energy: &Energy, bill: &Bill) -> Table {
+    let currency = &bill.currency;
+    let what = if bill.not_in_sums.is_empty() { "energy" } else { "energy, incomplete" };
     let rows = [
         ("CPU used, Wh".to_owned(), Some(energy.at_cpu_wh)),
         ("whole machines, Wh".to_owned(), energy.whole_wh),
         (format!("CPU used, {currency}"), energy.at_cpu),
         (format!("whole machines, {currency}"), energy.whole),
     ];
-    prices("energy", rows)
+    prices(what, rows)
 }
 
 /// Prices for all that they are reckoned for; a line for each that is known.

@@ -9,14 +9,15 @@ use crate::jmeter::Series;
 use crate::plan::{Loss, OwnRun, Planned, PlannedTier, rate, time};
 use crate::units::{compact, count, duration, percent, plural, three_digits};
 
-/// A response time is drawn up to so many times its objective.
+/// A chart ends at so many times the objective.
 const DRAWN_MOST: f64 = 2.0;
 /// Inputs that are shown.
 const INPUTS_MAX: usize = 8;
 
 /// The report.
 pub fn plan(plan: &Planned) -> Vec<Block> {
-    let level = if plan.notes.is_empty() { Level::Good } else { Level::Warning };
+    let is_lost = plan.loss.as_ref().is_some_and(|loss| loss.recovered_after_s.is_none());
+    let level = if plan.notes.is_empty() && !is_lost { Level::Good } else { Level::Warning };
     let mut blocks = vec![
         Block::Title(level, format!("Plan of {}", plan.scenario)),
         Block::Lead(level, plan.says.clone()),
@@ -26,7 +27,7 @@ pub fn plan(plan: &Planned) -> Vec<Block> {
     if let Some(loss) = &plan.loss {
         blocks.push(lost(loss));
     }
-    blocks.extend(under("Load", [Block::Table(rates(plan)), Block::Chart(chart(plan))]));
+    blocks.extend(under("Load", load(plan)));
     blocks.extend(under("What matters most", [Block::Table(inputs(plan))]));
     blocks.extend(plan.scalability.iter().flat_map(|law| under("Cores", [scalability(law)])));
     if let Some(bill) = &plan.bill {
@@ -92,6 +93,16 @@ fn lost(loss: &Loss) -> Block {
     }
 }
 
+fn load(plan: &Planned) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(rates(plan)), Block::Chart(chart(plan))];
+    if plan.curve.iter().any(|of| of.objective_s.is_none()) {
+        let says = "Overloaded: the queue grows as long as the load lasts, or more requests fail than the percentile leaves \
+                    out. A response time has no end there, and its line leaves the chart.";
+        blocks.push(Block::Paragraph(Level::Quiet, says.into()));
+    }
+    blocks
+}
+
 fn rates(plan: &Planned) -> Table {
     let mut table = Table::new(["", "p50", "p99", "failed", "holds", "busiest"]).whole_names();
     for of in &plan.curve {
@@ -99,24 +110,25 @@ fn rates(plan: &Planned) -> Table {
         let holds = if of.holds { "yes" } else { "no" };
         let busy = plan.tiers.iter().zip(&of.utilisation).max_by(|one, other| one.1.total_cmp(other.1));
         let busiest = busy.map_or_else(String::new, |(of, busy)| format!("{} {}", of.tier, percent(*busy)));
-        let name = match of.per_s == plan.per_s {
-            true => format!("{}, the plan", rate(of.per_s)),
-            false => rate(of.per_s),
-        };
-        table.row(&name, [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest]);
+        let is_plan = if of.per_s == plan.per_s { ", the plan" } else { "" };
+        let is_overloaded = if of.objective_s.is_none() { ", overloaded" } else { "" };
+        table.row(
+            &format!("{}{is_plan}{is_overloaded}", rate(of.per_s)),
+            [time(of.p50_s), time(of.p99_s), failed, holds.to_owned(), busiest],
+        );
     }
     table
 }
 
-/// The first objective's percentile over the rate, with its bound.
+/// The first percentile among the objectives over the rate, with its bound.
 fn chart(plan: &Planned) -> Chart {
     // the rate itself stands between others
     let points: Vec<&Point> = plan.curve.iter().filter(|of| of.per_s != plan.per_s).collect();
     let at: Vec<String> = points.iter().map(|of| format!("{}/s", compact(of.per_s))).collect();
     let bound_ms = plan.bound_s * 1e3;
-    let most = DRAWN_MOST * bound_ms;
-    let value = |of: &Point| of.objective_s.map_or(most, |seconds| (seconds * 1e3).min(most));
-    let first = plan.objectives.first().map_or("", String::as_str);
+    let value = |of: &Point| of.objective_s.map_or(f64::INFINITY, |seconds| seconds * 1e3);
+    let is_percentile = |text: &&String| !text.trim_start().starts_with("errors");
+    let first = plan.objectives.iter().find(is_percentile).map_or("", String::as_str);
     let lines = vec![
         Series {
             name: "response time".into(),
@@ -125,7 +137,7 @@ fn chart(plan: &Planned) -> Chart {
         },
         Series { name: first.to_owned(), values: vec![bound_ms; at.len()], at },
     ];
-    Chart { caption: format!("{first} by rate, ms"), most: Some(most), lines }
+    Chart { caption: format!("{first} by rate, ms"), most: Some(DRAWN_MOST * bound_ms), lines }
 }
 
 fn inputs(plan: &Planned) -> Table {

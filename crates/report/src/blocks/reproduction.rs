@@ -35,12 +35,22 @@ pub fn reproduction(all: &Reproduction) -> Vec<Block> {
     }
     let length = if all.full { "as published" } else { "short; --full has the published lengths" };
     blocks.push(Block::line("length", &[length]));
-    let ratios = "÷ published: our rate divided by the published one. A machine, a core: the same for each machine of the system, \
-                  and for each core. Ours is one machine.";
-    blocks.push(Block::Paragraph(Level::Quiet, ratios.into()));
+    let mut says =
+        "÷ published: our rate divided by the published one. A machine, a core: the same for each machine of the system, \
+         without those that made the load, and for each core. Ours is one machine."
+            .to_owned();
+    for of in all.experiments.iter().filter(|of| has_one_verdict(of)) {
+        says += &format!(" {}: its rows have the verdict of their run.", of.title);
+    }
+    blocks.push(Block::Paragraph(Level::Quiet, says));
     blocks.extend(all.experiments.iter().flat_map(one));
     blocks.push(Block::line("runs", &[&all.run_dir]));
     blocks
+}
+
+/// Whether several of its rows stand for one run.
+fn has_one_verdict(of: &Repeated) -> bool {
+    of.figures.iter().filter(|figure| figure.per_s.is_some() && figure.status.is_none()).count() > 1
 }
 
 /// The day of a time of RFC 3339.
@@ -83,7 +93,7 @@ fn beside(all: &Reproduction) -> Table {
     for repeated in &all.experiments {
         for of in &repeated.figures {
             // a side that was left out has no verdict of those that ran
-            let status = repeated.status.filter(|_| of.per_s.is_some());
+            let status = of.status.or(repeated.status).filter(|_| of.per_s.is_some());
             let status = status.map_or((Level::Unsure, "no run"), |of| (level(of), word(of)));
             table.row(&of.name, [Cell::Word(status.0, status.1.into())].into_iter().chain(cells(of)));
         }
@@ -114,6 +124,10 @@ fn one(of: &Repeated) -> Vec<Block> {
         blocks.push(Block::Link("its report".into(), format!("{}/report.html", of.scenario)));
     }
     blocks.push(Block::line("published", &[&of.published_machines, &of.year.to_string()]));
+    if let Some(servers) = of.published_servers.filter(|servers| *servers > 1) {
+        let says = format!("÷ published × {servers}, the machines that did not make the load");
+        blocks.push(Block::line("a machine", &[&says]));
+    }
     let times = |of: &Beside| match of.published_times.as_str() {
         "" => None,
         times => Some(format!("{}: {times}", of.name)),

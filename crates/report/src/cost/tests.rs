@@ -107,7 +107,7 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
     assert_eq!(tier(&bill, "redis").whole, None);
     assert_eq!(bill.whole.unwrap().per_million, amount("0.1"));
     assert_eq!(bill.spot, None);
-    assert!(bill.notes.iter().any(|note| note == "no spot price: large has none"), "{:?}", bill.notes);
+    assert!(bill.notes.iter().any(|note| note == "no spot price: none for large"), "{:?}", bill.notes);
     // the web's two
     assert_eq!(Some(bill.reserved.unwrap().per_hour), amount("0.18"));
     let text = shown(&crate::blocks::cost(&[NamedBill { name: "x".into(), runs: Vec::new(), bill }]), 100);
@@ -115,6 +115,46 @@ fn what_has_no_price_is_named_and_the_sums_say_so() {
         text.contains("sum, incomplete") && text.contains("redis is in no sum: it has no kind of machine"),
         "{text}"
     );
+    let is_head = |line: &&str| line.contains("a million") && line.contains("a month");
+    let heads: Vec<&str> = text.lines().filter(is_head).map(str::trim_start).collect();
+    assert!(heads[0].starts_with("incomplete "), "{text}");
+    assert!(heads[1].starts_with("energy, incomplete "), "{text}");
+}
+
+#[test]
+fn every_machine_that_lacks_a_price_is_named() {
+    let text = PRICES.replace("machine: large", "machine: large\ntiers: {balancer: small}");
+    let bill = bill([&split()], &prices(&text), None).unwrap();
+    assert_eq!((bill.reserved, bill.spot, bill.energy), (None, None, None));
+    assert_eq!(
+        bill.notes,
+        [
+            "no reserved price: none for small",
+            "no spot price: none for large, small",
+            "no energy: no core_watts of small"
+        ]
+    );
+    // a price for energy, and no watts
+    let bill = super::bill(
+        [&split()],
+        &prices(&text.replace("core_watts: 6, idle_watts: 20", "spot_hour: 0.05")),
+        None,
+    );
+    let notes = bill.unwrap().notes;
+    assert!(notes.contains(&"no energy: no core_watts of large, small".to_owned()), "{notes:?}");
+    let bill = super::bill([&split()], &prices(&PRICES.replace(", idle_watts: 20", "")), None).unwrap();
+    assert!(bill.energy.is_some_and(|energy| energy.whole_wh.is_none()));
+    assert!(bill.notes.contains(&"no energy of whole machines: no idle_watts of large".to_owned()));
+}
+
+#[test]
+fn a_plan_of_a_million_cores_has_its_price() {
+    let used = Usage::of(&split());
+    let planned = Usage::planned("x", 1e9, &[(&used.tiers[0], 250_000, 0.001)]);
+    let bill = of_usage(&planned, &prices(PRICES), None);
+    // 0.18 for each four of them
+    let hour = amount("45000");
+    assert_eq!((Some(bill.at_cpu.unwrap().per_hour), Some(bill.whole.unwrap().per_hour)), (hour, hour));
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(super) fn apply(model: &mut Model, settings: &[(String, String)]) -> Result<
             wrong(format!("no tier {tier}{}; tiers: {}", did_you_mean(tier, names.clone()), join(names)))
         })?;
         set(model, index, key, value).map_err(wrong)?;
+        model.check().map_err(|out_of_bounds| wrong(out_of_bounds.0))?;
     }
     Ok(())
 }

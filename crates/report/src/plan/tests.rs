@@ -85,7 +85,17 @@ fn a_run_becomes_tiers_with_its_cpu_and_its_times() {
     assert!(text.contains("10,000/s with p99 < 20ms and errors < 1% needs "), "{text}");
     assert!(text.contains("10,000/s, the plan") && text.contains("no end"), "{text}");
     assert!(text.contains("What matters most") && text.contains("Assumed"), "{text}");
-    assert!(crate::still::plan(&planned).contains("<svg"));
+    assert!(text.contains("/s, overloaded ") && text.contains("has no end there"), "{text}");
+    assert!(text.contains('↑'), "{text}");
+    // the line of the response time leaves the chart
+    let page = crate::still::plan(&planned);
+    let points = page.split("class=\"way\" points=\"").nth(1).unwrap().split('"').next().unwrap();
+    let height = |point: &str| point.split_once(',').unwrap().1.parse::<f64>().unwrap();
+    let heights: Vec<f64> = points.split(' ').map(height).collect();
+    assert!(heights[0] > 0.0 && *heights.last().unwrap() < 0.0, "{heights:?}");
+    let swapped = Planned { objectives: vec!["errors < 1%".into(), "p99 < 20ms".into()], ..planned.clone() };
+    assert!(crate::still::plan(&swapped).contains("<figcaption>p99 &lt; 20ms by rate, ms"));
+    assert_eq!(planned.assumptions[0], "requests come at random (Poisson), and the mix is the run's");
 }
 
 #[test]
@@ -104,11 +114,26 @@ fn machines_have_their_cores_and_a_zone_costs_what_it_adds() {
     let all: u64 = planned.tiers.iter().map(|of| of.instances).sum();
     let hour = planned.bill.as_ref().unwrap().whole.unwrap().per_hour;
     assert_eq!(hour.nano(), u128::from(all) * 200_000_000);
-    assert!(planned.says.contains(" EUR a month"), "{}", planned.says);
+    assert!(
+        planned.says.contains(" EUR a month. It survives the loss of a zone. All of them hold up to "),
+        "{}",
+        planned.says
+    );
+    let with = |loss: Option<Loss>| words::says(&Planned { loss, ..planned.clone() });
+    let broken = with(Some(Loss { failed: 9, recovered_after_s: None }));
+    assert!(broken.contains("a month. It does not survive the loss of a zone. All of them hold"), "{broken}");
+    let unknown = with(None);
+    assert!(unknown.contains(" redis, with spare ones for the loss of a zone; "), "{unknown}");
+    assert!(!unknown.contains("survive"), "{unknown}");
     assert!(
         planned.loss.as_ref().is_some_and(|loss| loss.failed > 0 && loss.recovered_after_s.is_some()),
         "{planned:?}"
     );
+    // what was not seen costs, too
+    let mut unseen = run.clone();
+    unseen.manifest.stores.push(Store { name: "data".into(), ..Store::default() });
+    let says = plan(&unseen, &Beside::default(), &asked).unwrap().says;
+    assert!(says.contains(" EUR a month at least. "), "{says}");
     // cores that hinder each other do less
     let interval = |value: f64| tidemark_plan::Interval { value, low: value / 2.0, high: value * 2.0 };
     let law = Scalability { one_per_s: 400.0, alpha: interval(0.2), beta: interval(0.0), best_size: None };
@@ -144,8 +169,17 @@ fn what_if() {
         ("web.cores", "two", "whole number"),
         ("cores", "2", "like web.cores=4"),
         ("web.pool", "2", "no pool"),
+        ("web.cores", "0", "1 to 10000 cores"),
+        ("web.workers", "0", "at least one worker"),
+        ("web.alpha", "2000", "above 1000"),
+        ("web.timeout", "0s", "a timeout is above 0"),
+        ("web.breaker", "0", "at least one failure"),
+        ("redis.pool", "0", "at least one connection"),
+        ("redis.retries", "1000", "100 retries at most"),
     ] {
-        let told = with(name, value).unwrap_err().to_string();
+        let told = with(name, value).unwrap_err();
+        assert!(matches!(told, NoPlan::Usage(_)), "{told}");
+        let told = told.to_string();
         assert!(told.starts_with(&format!("--set {name}={value}: ")) && told.contains(says), "{told}");
     }
 }
@@ -156,11 +190,10 @@ fn a_run_that_measured_the_load_generator_is_refused_and_one_that_drifts_says_so
     run.manifest.summary.steady_state =
         Some(SteadyState { steady: Some(false), reason: "the rate falls".into(), ..SteadyState::default() });
     let planned = plan(&run, &Beside::default(), &wish()).unwrap();
-    assert!(
-        planned.notes[0].contains("not steady") && planned.notes[0].contains("the rate falls"),
-        "{:?}",
-        planned.notes
-    );
+    // which objectives are planned for comes first
+    let [objective, unsteady, ..] = &planned.notes[..] else { panic!("{:?}", planned.notes) };
+    assert!(objective.contains("`lost = 0` is not in the plan"), "{objective}");
+    assert!(unsteady.contains("not steady") && unsteady.contains("the rate falls"), "{unsteady}");
     run.manifest.summary.driver.limits = vec!["its busiest thread had 98% of a core".into()];
     let told = plan(&run, &Beside::default(), &wish()).unwrap_err().to_string();
     assert_eq!(
@@ -170,6 +203,61 @@ fn a_run_that_measured_the_load_generator_is_refused_and_one_that_drifts_says_so
     run.manifest.summary.driver.limits.clear();
     run.manifest.summary.verdict.reasons = vec![ReasonKind::DriverBound.told("too slow")];
     assert!(plan(&run, &Beside::default(), &wish()).unwrap_err().to_string().contains("bottleneck"));
+}
+
+#[test]
+fn a_run_that_failed_more_than_may_is_refused() {
+    let (_dir, mut run) = measured();
+    run.manifest.summary.failed = 200;
+    let told = plan(&run, &Beside::default(), &wish()).unwrap_err();
+    assert_eq!(
+        told,
+        NoPlan::Unknown(
+            "no plan from this run: 1.96% of its requests failed, and 1.00% may; measure it at a load at which it answers"
+                .into()
+        )
+    );
+    let with = |objectives: &[&str]| {
+        let objectives: Vec<String> = objectives.iter().map(|text| (*text).to_owned()).collect();
+        plan(&run, &Beside::default(), &Wish { objectives: &objectives, ..wish() })
+    };
+    assert!(with(&["p90 < 20ms", "errors < 3%"]).is_ok());
+    // without an objective 0.1 % may, and the plan says so
+    assert!(with(&["p90 < 20ms"]).unwrap_err().to_string().contains("failed, and 0.1% may"));
+    run.manifest.summary.failed = 0;
+    let planned = plan(&run, &Beside::default(), &Wish { objectives: &["p90 < 20ms".into()], ..wish() });
+    assert_eq!(planned.unwrap().assumptions[0], "errors < 0.1%, as no objective is about them");
+}
+
+#[test]
+fn more_requests_under_way_than_in_the_run_are_told_unless_workers_bound_them() {
+    let (_dir, mut run) = measured();
+    // 0.2 and 0.1 ms of 5 ms
+    run.manifest.summary.processes[0].cpu_s = 2.0;
+    run.manifest.summary.processes[1].cpu_s = 1.0;
+    let with =
+        |settings: &[(String, String)]| plan(&run, &Beside::default(), &Wish { settings, ..wish() }).unwrap();
+    let told = |planned: &Planned| planned.notes.iter().position(|note| note.contains("requests under way"));
+    let free = with(&[]);
+    // behind what the plan is for
+    assert_eq!(told(&free), Some(1), "{:?}", free.notes);
+    let note = &free.notes[1];
+    assert!(note.contains(" of a request's time has no CPU") && note.contains("the run had 5.0: "), "{note}");
+    assert!(note.ends_with("--set TIER.workers=N says how many"), "{note}");
+    // 55 requests are under way at the rate and a tenth more
+    let bounded = with(&[("web.workers".to_owned(), "8".to_owned())]);
+    assert_eq!(told(&bounded), None, "{:?}", bounded.notes);
+    assert!(free.tiers[0].instances < 7 && bounded.tiers[0].instances >= 7, "{bounded:?}");
+}
+
+/// Half of the requests take 4 ms: less than the objective, which the mean is above.
+#[test]
+fn after_a_loss_the_objectives_percentile_decides_and_not_the_mean() {
+    let (_dir, run) = measured();
+    let objectives = ["p40 < 5ms".to_owned()];
+    let asked = Wish { objectives: &objectives, survives: Survives::Zone, ..wish() };
+    let planned = plan(&run, &Beside::default(), &asked).unwrap();
+    assert!(planned.loss.as_ref().is_some_and(|loss| loss.recovered_after_s.is_some()), "{planned:?}");
 }
 
 #[test]

@@ -6,14 +6,16 @@ use super::model::Measured;
 use super::{Beside, OwnRun, Planned, Wish, rate, time};
 use crate::units::{duration, percent, plural};
 
-/// The answer: `50,000/s with p99 < 300ms needs 14 web and 4 data; it holds up to 58,300/s, then web breaks first`.
+/// The answer: `50,000/s with p99 < 300ms needs 14 web and 4 data. All of them hold up to 58,300/s, then web breaks first`.
 pub(super) fn says(plan: &Planned) -> String {
     let tiers: Vec<String> =
         plan.tiers.iter().map(|of| format!("{} {}", crate::units::count(of.instances), of.tier)).collect();
-    let spare = match plan.survives {
-        Survives::Nothing => "",
-        Survives::Instance => " and survives the loss of one of each",
-        Survives::Zone => " and survives the loss of a zone",
+    let what = if plan.survives == Survives::Zone { "a zone" } else { "one of each" };
+    let (spare, survives) = match plan.loss.as_ref().map(|loss| loss.recovered_after_s.is_some()) {
+        Some(true) => (String::new(), format!(" It survives the loss of {what}.")),
+        Some(false) => (String::new(), format!(" It does not survive the loss of {what}.")),
+        None if plan.survives == Survives::Nothing => Default::default(),
+        None => (format!(", with spare ones for the loss of {what}"), String::new()),
     };
     let month = plan.bill.as_ref().and_then(|bill| {
         let price = bill.whole?;
@@ -21,13 +23,13 @@ pub(super) fn says(plan: &Planned) -> String {
         Some(format!("; {} {} a month{sum}", price.per_month.shown(), bill.currency))
     });
     format!(
-        "{} with {} needs {}{spare}; it holds up to {}, then {} breaks first{}",
+        "{} with {} needs {}{spare}{}.{survives} All of them hold up to {}, then {} breaks first",
         rate(plan.per_s),
         plan.objectives.join(" and "),
         listed(&tiers),
+        month.unwrap_or_default(),
         rate(plan.holds_per_s),
-        plan.breaks_first,
-        month.unwrap_or_default()
+        plan.breaks_first
     )
 }
 

@@ -13,6 +13,8 @@ const FOOT: f64 = 20.0;
 const MARGIN: f64 = 56.0;
 /// How much of the height the largest value has.
 const FILLED: f64 = 0.9;
+/// What is greater than a chart's most leaves it: a line goes up to this many times as much, which is outside.
+const BEYOND: f64 = 2.0;
 /// Times that are written below the lines.
 const TIMES: usize = 9;
 /// Most points of a line: more than pixels show nothing more. Of those that share one it is the mean.
@@ -21,10 +23,10 @@ const POINTS_MAX: usize = 720;
 /// Draws a chart, with the names of its lines below it.
 pub(super) fn chart(out: &mut String, chart: &Chart) {
     let lines: Vec<Vec<f64>> = chart.lines.iter().map(|line| thinned(&line.values)).collect();
-    let largest = lines.iter().flatten().copied().fold(0.0, f64::max);
+    let largest = lines.iter().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let most = chart.most.unwrap_or(largest / FILLED).max(f64::MIN_POSITIVE);
     let floor = HEIGHT - FOOT;
-    let y = |value: f64| floor - (floor - EDGE) * (value / most).min(1.0);
+    let y = |value: f64| floor - (floor - EDGE) * (value / most).min(BEYOND);
     let x = |at: usize, of: usize| MARGIN + (WIDTH - MARGIN - EDGE) * at as f64 / (of.max(2) - 1) as f64;
     let mut drawn = String::new();
     for part in 0..=4 {

@@ -43,7 +43,8 @@ record! {
     pub(crate) struct Variant("variant", "a scenario to compare") {
         scenario (required): Text = "A file, relative to this one, or the name of a shipped scenario.",
         if_installed: Bool as "if installed" =
-            "Whether it is left out, and told so, where a program of its stores is not installed; false by default.",
+            "Whether it is left out, and told so, where a program of its stores is not installed, or nobody answers at its \
+             URL; false by default.",
         when: Bool = "Whether it is there, with settings: `${preset == 'published'}`; else true.",
         set: ItsSettings = "Settings of that scenario: `NAME: VALUE`.",
     }

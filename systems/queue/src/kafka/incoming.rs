@@ -150,7 +150,7 @@ impl<T: Message> Receiving<T> {
             let polled = self.log.consumer.poll(wait);
             match polled.map(|polled| polled.map(|record| (record.offset(), Record::of(&record)))) {
                 Some(Ok((offset, record))) => match self.next(record) {
-                    Ok(Some(Record::Message { number, payload })) => match read(&payload, number) {
+                    Ok(Some(Record::Message { number, payload, .. })) => match read(&payload, number) {
                         Ok(message) => {
                             messages.push(message);
                             last = Some(offset);

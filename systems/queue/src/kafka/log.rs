@@ -10,8 +10,10 @@ use rdkafka::message::{BorrowedMessage, Header, Headers as _, Message as _, Owne
 
 use super::{Quiet, TURN, Topic};
 
-/// The header with a message's number, and that of the record which is the end: without a value, or with a failure's text.
+/// The headers with a message's number and its sender's, and that of the record which is the end: without a value, or with a
+/// failure's text.
 const NUMBER: &str = "number";
+const SENDER: &str = "sender";
 const END: &str = "end";
 /// Fetched ahead, KiB.
 const FETCHED_KIB_MAX: &str = "4096";
@@ -19,8 +21,8 @@ const FETCHED_KIB_MAX: &str = "4096";
 /// What a record is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    Message { number: u64, payload: Vec<u8> },
-    End { number: u64, failure: Option<String> },
+    Message { number: u64, sender: u64, payload: Vec<u8> },
+    End { number: u64, sender: u64, failure: Option<String> },
     Foreign,
 }
 
@@ -32,19 +34,21 @@ impl Record {
     }
 
     fn of_parts(headers: impl Iterator<Item = (String, Option<Vec<u8>>)>, payload: &[u8]) -> Record {
-        let (mut number, mut end) = (None, None);
+        let (mut number, mut sender, mut end) = (None, None, None);
         for (key, value) in headers {
             match (&*key, value) {
                 (NUMBER, Some(value)) => number = value.try_into().ok().map(u64::from_be_bytes),
+                (SENDER, Some(value)) => sender = value.try_into().ok().map(u64::from_be_bytes),
                 (END, value) => end = Some(value.map(|text| String::from_utf8_lossy(&text).into_owned())),
                 _ => {}
             }
         }
+        let sender = sender.unwrap_or_default();
         match (number, end) {
             // so that what comes next has a number, too
             (None | Some(u64::MAX), _) => Record::Foreign,
-            (Some(number), None) => Record::Message { number, payload: payload.to_vec() },
-            (Some(number), Some(failure)) => Record::End { number, failure },
+            (Some(number), None) => Record::Message { number, sender, payload: payload.to_vec() },
+            (Some(number), Some(failure)) => Record::End { number, sender, failure },
         }
     }
 
@@ -55,11 +59,21 @@ impl Record {
         }
     }
 
+    /// The sender's own number; 0 where it has none.
+    pub(super) fn sender(&self) -> u64 {
+        match self {
+            Record::Message { sender, .. } | Record::End { sender, .. } => *sender,
+            Record::Foreign => 0,
+        }
+    }
+
     /// The headers of such a record.
     pub(super) fn headers(&self) -> OwnedHeaders {
-        let headers = OwnedHeaders::new();
-        let number = self.number().unwrap_or_default().to_be_bytes();
-        let headers = headers.insert(Header { key: NUMBER, value: Some(&number) });
+        let numbers = [(NUMBER, self.number().unwrap_or_default()), (SENDER, self.sender())];
+        let with = |headers: OwnedHeaders, (key, number): (&str, u64)| {
+            headers.insert(Header { key, value: Some(&number.to_be_bytes()) })
+        };
+        let headers = numbers.into_iter().fold(OwnedHeaders::new(), with);
         match self {
             Record::End { failure, .. } => headers.insert(Header { key: END, value: failure.as_deref() }),
             Record::Message { .. } | Record::Foreign => headers,
@@ -201,9 +215,9 @@ mod tests {
     #[test]
     fn what_a_record_says_is_found_in_it() {
         for record in [
-            Record::Message { number: 7, payload: b"seven".to_vec() },
-            Record::End { number: 8, failure: None },
-            Record::End { number: 8, failure: Some("out of paper".into()) },
+            Record::Message { number: 7, sender: u64::MAX, payload: b"seven".to_vec() },
+            Record::End { number: 8, sender: 9, failure: None },
+            Record::End { number: 8, sender: 9, failure: Some("out of paper".into()) },
         ] {
             let payload = if let Record::Message { payload, .. } = &record { &payload[..] } else { &[] };
             assert_eq!(Record::of_parts(parts(&record.headers()), payload), record);
@@ -214,13 +228,13 @@ mod tests {
         #[test]
         fn any_headers_are_a_record_or_foreign(
             headers in prop::collection::vec(
-                (prop_oneof![Just(NUMBER), Just(END), Just("other")], any::<Option<Vec<u8>>>()),
+                (prop_oneof![Just(NUMBER), Just(SENDER), Just(END), Just("other")], any::<Option<Vec<u8>>>()),
                 0..4,
             ),
             payload in any::<Vec<u8>>(),
         ) {
             let headers = headers.into_iter().map(|(key, value)| (key.to_owned(), value));
-            if let Record::Message { number, payload: found } = Record::of_parts(headers, &payload) {
+            if let Record::Message { number, payload: found, .. } = Record::of_parts(headers, &payload) {
                 prop_assert!(number < u64::MAX);
                 prop_assert_eq!(found, payload);
             }

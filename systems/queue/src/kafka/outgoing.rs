@@ -11,7 +11,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use super::log::{Log, Record};
 use super::{Quiet, TURN, Topic};
 use crate::end::Source as _;
-use crate::remote::{Link, Message, Options, Outgoing, RemoteError, spawn, write};
+use crate::remote::{Link, Message, Options, Outgoing, RemoteError, random, spawn, write};
 use crate::{Batch, Receiver, Sender};
 
 /// Most messages of a transaction, and bytes after which no more are added.
@@ -39,7 +39,7 @@ pub fn send<T: Message>(topic: &Topic, options: Options) -> Result<(Sender<T>, O
     let (sender, receiver) = options.queue.queue();
     let outgoing = Outgoing::new(end.next);
     let (topic, link, next) = (topic.clone(), outgoing.link(), end.next);
-    let sending = Sending { topic, options, producer: Some(producer), receiver, link, next };
+    let sending = Sending { topic, options, id: random(), producer: Some(producer), receiver, link, next };
     spawn("queue sender", move || sending.run())?;
     Ok((sender, outgoing))
 }
@@ -49,10 +49,41 @@ fn refuse(topic: &Topic, why: &str) -> RemoteError {
 }
 
 /// Where a topic's messages end.
+#[derive(Default)]
 struct TopicEnd {
     next: u64,
+    /// Who sent the last record; 0 where nobody is known.
+    sender: u64,
     /// The last record is the end of the queue.
     is_last: bool,
+}
+
+impl TopicEnd {
+    fn of(topic: &Topic, options: Options) -> Result<TopicEnd, RemoteError> {
+        let failed = |error| permanent(topic, &error).unwrap_or_else(|| topic.unreachable(error));
+        let mut log = Log::open(topic, options.message_bytes_max, options.within).map_err(failed)?;
+        let (low, last) = log.last().map_err(failed)?;
+        let (number, is_last) = match &last {
+            Some(Record::Message { number, .. }) => (*number, false),
+            Some(Record::End { number, .. }) => (*number, true),
+            None if low == 0 => return Ok(TopicEnd::default()),
+            Some(Record::Foreign) => return Err(refuse(topic, "it holds what is no message of a queue")),
+            None => {
+                let why = "all that was in it is deleted, so that the next number is not known";
+                return Err(refuse(topic, why));
+            }
+        };
+        Ok(TopicEnd { next: number + 1, sender: last.map_or(0, |last| last.sender()), is_last })
+    }
+
+    /// Whether this sender's records up to this position are in the topic, of which it has stored all up to `next`. None where
+    /// another sender has sent since then.
+    fn has(&self, sender: u64, next: u64, behind: u64) -> Option<bool> {
+        match self.next == next {
+            true => Some(false),
+            false => (self.next == behind && self.sender == sender).then_some(true),
+        }
+    }
 }
 
 /// A producer that has fenced those before it, and where the topic ends.
@@ -71,18 +102,7 @@ fn begin(topic: &Topic, options: Options) -> Result<(BaseProducer<Quiet>, TopicE
     let failed = |error| permanent(topic, &error).unwrap_or_else(|| topic.unreachable(error));
     let producer = BaseProducer::from_config_and_context(&config, Quiet).map_err(failed)?;
     producer.init_transactions(options.within).map_err(failed)?;
-    let mut log = Log::open(topic, options.message_bytes_max, options.within).map_err(failed)?;
-    let (low, last) = log.last().map_err(failed)?;
-    let end = match last {
-        Some(Record::Message { number, .. }) => TopicEnd { next: number + 1, is_last: false },
-        Some(Record::End { number, .. }) => TopicEnd { next: number + 1, is_last: true },
-        None if low == 0 => TopicEnd { next: 0, is_last: false },
-        Some(Record::Foreign) => return Err(refuse(topic, "it holds what is no message of a queue")),
-        None => {
-            return Err(refuse(topic, "all that was in it is deleted, so that the next number is not known"));
-        }
-    };
-    Ok((producer, end))
+    Ok((producer, TopicEnd::of(topic, options)?))
 }
 
 /// What an error that does not pass by itself means.
@@ -104,6 +124,8 @@ fn permanent(topic: &Topic, error: &KafkaError) -> Option<RemoteError> {
 struct Sending<T> {
     topic: Topic,
     options: Options,
+    /// By which its records are known from those of others.
+    id: u64,
     /// None where it is of no more use.
     producer: Option<BaseProducer<Quiet>>,
     receiver: Receiver<T>,
@@ -124,10 +146,10 @@ impl<T: Message> Sending<T> {
                 }
             } else if self.receiver.end.source.is_over() {
                 let failure = self.receiver.failure().map(|failure| failure.to_string());
-                break self.store(&[Record::End { number: self.next, failure }]);
+                break self.store(&[Record::End { number: self.next, sender: self.id, failure }]);
             }
         };
-        // senders learn of it
+        // its senders see that it is closed
         drop(self.receiver);
         self.link.end(outcome);
     }
@@ -139,6 +161,7 @@ impl<T: Message> Sending<T> {
     /// Has what lies ready stored, as far as a transaction goes.
     fn send(&mut self) -> Result<(), RemoteError> {
         let (mut records, mut bytes, mut refused) = (Vec::new(), 0, None);
+        let sender = self.id;
         let until = Some(Instant::now() + GATHERING);
         while records.len() < BATCH_MESSAGES
             && bytes < BATCH_BYTES
@@ -151,7 +174,7 @@ impl<T: Message> Sending<T> {
                 match write(&message, number, self.options.message_bytes_max) {
                     Ok(payload) => {
                         bytes += payload.len() + RECORD_BYTES;
-                        records.push(Record::Message { number, payload });
+                        records.push(Record::Message { number, sender, payload });
                         if bytes >= BATCH_BYTES {
                             break;
                         }
@@ -167,7 +190,7 @@ impl<T: Message> Sending<T> {
             self.store(&records)?;
         }
         let Some(error) = refused else { return Ok(()) };
-        self.store(&[Record::End { number: self.next, failure: Some(error.to_string()) }])?;
+        self.store(&[Record::End { number: self.next, sender, failure: Some(error.to_string()) }])?;
         Err(error)
     }
 
@@ -189,22 +212,29 @@ impl<T: Message> Sending<T> {
             if self.link.is_given_up() {
                 return Err(self.unfinished());
             }
-            // nobody knows whether it is there
-            match begin(&self.topic, self.options) {
-                Ok((producer, end)) if end.next == self.next || end.next == behind => {
-                    self.producer = Some(producer);
-                    if end.next == behind {
-                        break;
-                    }
-                }
-                Ok(_) => return Err(refuse(&self.topic, "another sender has sent meanwhile")),
-                Err(RemoteError::Unreachable { .. }) => {}
+            match self.begin_anew(behind) {
+                Ok(true) => break,
+                Ok(false) | Err(RemoteError::Unreachable { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         self.next = behind;
         self.link.set_acknowledged(behind);
         Ok(())
+    }
+
+    /// Becomes the sender again, where nobody knows whether the records up to this position are in the topic, and says
+    /// whether they are. It looks before it fences others: one that has sent since then stays.
+    fn begin_anew(&mut self, behind: u64) -> Result<bool, RemoteError> {
+        let has = |sending: &Self, end: &TopicEnd| {
+            let has = end.has(sending.id, sending.next, behind);
+            has.ok_or_else(|| refuse(&sending.topic, "another sender has sent meanwhile"))
+        };
+        has(self, &TopicEnd::of(&self.topic, self.options)?)?;
+        let (producer, end) = begin(&self.topic, self.options)?;
+        let is_stored = has(self, &end)?;
+        self.producer = Some(producer);
+        Ok(is_stored)
     }
 
     fn transaction(&self, producer: &BaseProducer<Quiet>, records: &[Record]) -> KafkaResult<()> {
@@ -224,5 +254,21 @@ impl<T: Message> Sending<T> {
             }
         }
         producer.commit_transaction(TRANSACTION_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_sender_has_sent_is_not_taken_for_ones_own() {
+        let end = |next, sender| TopicEnd { next, sender, is_last: false };
+        // sender 1 has stored 10 messages, and does not know of 2 more
+        let has = |end: TopicEnd| end.has(1, 10, 12);
+        assert_eq!((has(end(10, 1)), has(end(10, 2))), (Some(false), Some(false)));
+        assert_eq!(has(end(12, 1)), Some(true));
+        assert_eq!((has(end(12, 2)), has(end(11, 2)), has(end(13, 2))), (None, None, None));
+        assert_eq!((has(end(11, 1)), has(TopicEnd::default())), (None, None));
     }
 }

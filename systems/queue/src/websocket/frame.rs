@@ -1,9 +1,9 @@
 //! What the two ends of a link say to each other, each in a binary message of the WebSocket: a byte that says what it is,
 //! then numbers of 8 bytes (lengths and counts of 4), the little end first.
 
-/// The subprotocol of the WebSocket, with the version of what is said.
+/// The subprotocol of the WebSocket, with its version.
 pub(crate) const PROTOCOL: &str = "tidemark.queue.1";
-/// Bytes of what is said beside the messages.
+/// Bytes of a frame beside its messages.
 pub(crate) const HEAD_BYTES: usize = 64;
 
 /// No link gets so far; so positions can be added to.
@@ -19,16 +19,16 @@ const TAKEN: u8 = 5;
 const CLOSED: u8 = 6;
 const REFUSED: u8 = 7;
 
-/// What is said. Positions are numbers of messages; the end counts as one.
+/// A frame. Positions are numbers of messages; the end counts as one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
-    /// The sender's first word: who it is, whether it is new, the first that it can send again, the one that comes next.
+    /// The sender's first frame: who it is, whether it is new, the first that it can send again, the one that comes next.
     Hello { sender: u64, is_new: bool, kept_from: u64, next: u64 },
     /// Messages from this number on.
     Batch { first: u64, messages: Messages<'a> },
     /// The sender has ended, with what it failed with.
     End { number: u64, failure: Option<&'a str> },
-    /// The receiver's first word: what it has, what of it is acknowledged, and the position up to which it takes messages.
+    /// The receiver's first frame: what it has, what of it is acknowledged, and the position up to which it takes messages.
     Ready { received: u64, acknowledged: u64, limit: u64 },
     /// The same later.
     Taken { acknowledged: u64, limit: u64 },

@@ -20,8 +20,8 @@ use crate::{Receiver, Sender};
 const CONNECTIONS_MAX: usize = 32;
 /// Wait where nothing tells of a change.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long the last acknowledgement may take that an end waits for when it goes.
-const LAST_WORD_MAX: Duration = Duration::from_secs(1);
+/// How long [`Incoming`] waits, when it is dropped, until the last acknowledgement is sent.
+const LAST_UPDATE_MAX: Duration = Duration::from_secs(1);
 
 /// Listens for the sender that [connects](super::connect), and gives what it sends to the [`Receiver`]. A sender that was cut
 /// off or started again connects again, until the [`Incoming`] is dropped.
@@ -50,8 +50,8 @@ pub fn listen<T: Message>(
         current: Mutex::new(None),
         connections: AtomicUsize::new(0),
         stops: AtomicBool::new(false),
-        last_said: Mutex::new(false),
-        saying: Condvar::new(),
+        is_last_sent: Mutex::new(false),
+        last_sent: Condvar::new(),
     });
     let accepting = receiving.clone();
     let thread = thread::Builder::new().name("queue listener".into());
@@ -90,11 +90,11 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         self.receiving.stop();
-        // has it look whether to go on
-        if TcpStream::connect_timeout(&self.address, LAST_WORD_MAX).is_ok()
+        // wakes the thread, which then sees that it is to stop
+        if TcpStream::connect_timeout(&self.address, LAST_UPDATE_MAX).is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // it says nothing
+            // it has no result
             let _ = thread.join();
         }
     }
@@ -116,9 +116,9 @@ struct Receiving<T> {
     current: Mutex<Option<TcpStream>>,
     connections: AtomicUsize,
     stops: AtomicBool,
-    /// Whether the sender was told all that it will be.
-    last_said: Mutex<bool>,
-    saying: Condvar,
+    /// Whether the last update was sent.
+    is_last_sent: Mutex<bool>,
+    last_sent: Condvar,
 }
 
 /// How far the link is.
@@ -134,20 +134,20 @@ struct Place {
     acknowledged: u64,
 }
 
-/// What the sender is to know.
+/// What the sender is told: its messages before `acknowledged` are done, and it may send those before `limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word {
+struct Update {
     acknowledged: u64,
     limit: u64,
     closed: bool,
     is_last: bool,
 }
 
-impl Word {
+impl Update {
     fn frame(self) -> Frame<'static> {
         match self {
-            Word { closed: true, acknowledged, .. } => Frame::Closed { acknowledged },
-            Word { acknowledged, limit, .. } => Frame::Taken { acknowledged, limit },
+            Update { closed: true, acknowledged, .. } => Frame::Closed { acknowledged },
+            Update { acknowledged, limit, .. } => Frame::Taken { acknowledged, limit },
         }
     }
 }
@@ -162,16 +162,16 @@ impl<T: Message> Held for Receiving<T> {
 
     fn stop(&self) {
         let begun = Instant::now();
-        let mut said = lock(&self.last_said);
-        while !*said && self.word().is_last && lock(&self.current).is_some() {
-            let Some(left) = LAST_WORD_MAX.checked_sub(begun.elapsed()) else { break };
-            let waited = self.saying.wait_timeout(said, left);
-            said = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        let mut is_sent = lock(&self.is_last_sent);
+        while !*is_sent && self.update().is_last && lock(&self.current).is_some() {
+            let Some(left) = LAST_UPDATE_MAX.checked_sub(begun.elapsed()) else { break };
+            let waited = self.last_sent.wait_timeout(is_sent, left);
+            is_sent = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
-        drop(said);
+        drop(is_sent);
         self.stops.store(true, Ordering::Release);
         self.cut();
-        // nobody takes this for the end
+        // a failure, so that nobody takes it for the end of the queue
         if let Some(sender) = lock(&self.inbound).take() {
             sender.fail(RemoteFailure(GIVEN_UP.into()));
         }
@@ -215,11 +215,11 @@ impl<T: Message> Receiving<T> {
         let refuse = |reading: &mut Reading, reason: String| {
             let reason = cut_short(reason, REASON_BYTES);
             if writing.frame(&Frame::Refused { reason: &reason }).is_ok() {
-                // it hangs up when it has heard it
+                // until the sender, which has read it, hangs up
                 reading.drain();
             }
         };
-        // not even cut off for one whose place was taken
+        // before the current connection is cut: a sender that was replaced does not cut its successor off
         if let Err(reason) = self.check(sender, is_new) {
             return refuse(&mut reading, reason);
         }
@@ -230,7 +230,7 @@ impl<T: Message> Receiving<T> {
         }
         let welcomed = self.check(sender, is_new).map(|()| self.welcome(sender, is_new, kept_from));
         match welcomed {
-            Ok(received) => self.converse(&mut inbound, &mut reading, &writing, received, refuse),
+            Ok(received) => self.exchange(&mut inbound, &mut reading, &writing, received, refuse),
             Err(reason) => refuse(&mut reading, reason),
         }
         *lock(&self.current) = None;
@@ -272,7 +272,8 @@ impl<T: Message> Receiving<T> {
         place.received + u64::from(place.has_ended)
     }
 
-    fn converse(
+    /// Sends updates and takes messages, until the connection ends.
+    fn exchange(
         &self,
         inbound: &mut Option<Sender<T>>,
         reading: &mut Reading,
@@ -280,20 +281,20 @@ impl<T: Message> Receiving<T> {
         received: u64,
         refuse: impl Fn(&mut Reading, String),
     ) {
-        let word = self.word();
-        let hello = match word {
-            Word { closed: true, .. } => word.frame(),
-            Word { acknowledged, limit, .. } => Frame::Ready { received, acknowledged, limit },
+        let update = self.update();
+        let hello = match update {
+            Update { closed: true, .. } => update.frame(),
+            Update { acknowledged, limit, .. } => Frame::Ready { received, acknowledged, limit },
         };
         if writing.frame(&hello).is_err() {
             return;
         }
-        self.note_said(word);
+        self.note_sent(update);
         let hung_up = AtomicBool::new(false);
         thread::scope(|scope| {
             let _cut = CutAtLast(writing);
-            scope.spawn(|| self.speak(writing, word, &hung_up));
-            if let Err(reason) = self.hear(inbound, reading, writing) {
+            scope.spawn(|| self.send_updates(writing, update, &hung_up));
+            if let Err(reason) = self.take_frames(inbound, reading, writing) {
                 refuse(reading, reason);
             }
             hung_up.store(true, Ordering::Release);
@@ -301,8 +302,8 @@ impl<T: Message> Receiving<T> {
         });
     }
 
-    /// Takes what the sender sends until the connection breaks, or it does what it must not.
-    fn hear(
+    /// Takes what the sender sends until the connection breaks, or the sender does what it must not.
+    fn take_frames(
         &self,
         inbound: &mut Option<Sender<T>>,
         reading: &mut Reading,
@@ -332,7 +333,7 @@ impl<T: Message> Receiving<T> {
         let new = messages.skip(known as usize).zip(received..);
         let new: Result<Vec<T>, RemoteError> = new.map(|(bytes, number)| read(bytes, number)).collect();
         let mut new = new.map_err(|error| error.to_string())?.into_iter();
-        // of a queue that was closed meanwhile the sender is told apart
+        // a queue that was closed meanwhile is in the next update
         let (accepted, is_closed) = match sender.try_send_batch(&mut new) {
             Ok(accepted) => (accepted, false),
             Err(error) => (error.accepted, true),
@@ -357,7 +358,7 @@ impl<T: Message> Receiving<T> {
         Ok(())
     }
 
-    fn word(&self) -> Word {
+    fn update(&self) -> Update {
         let place = lock(&self.place);
         let (is_over, is_closed) = (self.taken.is_over(), self.taken.is_closed());
         let taken = place.first.unwrap_or(0) + self.taken.count();
@@ -366,7 +367,7 @@ impl<T: Message> Receiving<T> {
         // nothing more will be taken, and nothing more acknowledged
         let is_last = is_over && done >= taken;
         let ended = is_last && place.has_ended && taken == place.received;
-        Word {
+        Update {
             acknowledged: done + u64::from(ended),
             limit: taken.saturating_add(self.taken.capacity()),
             closed: is_last && is_closed && !ended,
@@ -374,30 +375,30 @@ impl<T: Message> Receiving<T> {
         }
     }
 
-    fn note_said(&self, word: Word) {
-        if word.is_last {
-            *lock(&self.last_said) = true;
-            self.saying.notify_all();
+    fn note_sent(&self, update: Update) {
+        if update.is_last {
+            *lock(&self.is_last_sent) = true;
+            self.last_sent.notify_all();
         }
     }
 
-    /// Says what has changed, and now and then that nothing has.
-    fn speak(&self, writing: &Writing, mut said: Word, hung_up: &AtomicBool) {
+    /// Sends an update whenever something has changed, and at least every [`BEAT`].
+    fn send_updates(&self, writing: &Writing, mut sent: Update, hung_up: &AtomicBool) {
         loop {
             let has_hung_up = || hung_up.load(Ordering::Acquire);
-            let word = self.taken.wait(Instant::now() + BEAT, || {
-                let word = self.word();
-                (word != said || has_hung_up()).then_some(word)
+            let changed = self.taken.wait(Instant::now() + BEAT, || {
+                let update = self.update();
+                (update != sent || has_hung_up()).then_some(update)
             });
             if has_hung_up() {
                 return;
             }
-            said = word.unwrap_or(said);
-            if writing.frame(&said.frame()).is_err() {
+            sent = changed.unwrap_or(sent);
+            if writing.frame(&sent.frame()).is_err() {
                 writing.cut();
                 return;
             }
-            self.note_said(said);
+            self.note_sent(sent);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! A WebSocket as two threads have it: one that reads and one that writes, both blocking.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Mutex;
@@ -12,6 +11,7 @@ use tidemark_wire::websocket::{
 };
 
 use super::frame::{Frame, PROTOCOL};
+use crate::remote::random;
 use crate::sync::lock;
 
 /// Read at once.
@@ -43,11 +43,6 @@ pub(super) struct Writing {
 
 fn odd(what: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_string())
-}
-
-/// What nobody else knows: keys of handshakes and masks.
-pub(super) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 /// Connects to `ws://HOST:PORT/PATH`.

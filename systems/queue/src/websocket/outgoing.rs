@@ -11,7 +11,7 @@ use super::FRAME_BYTES;
 use super::frame::{BatchWriter, Frame, HEAD_BYTES, REASON_BYTES, cut_short};
 use super::line::{self, BEAT, CutAtLast, Reading, Writing};
 use crate::end::Source as _;
-use crate::remote::{Link, Message, Options, Outgoing, RemoteError, spawn, write};
+use crate::remote::{Link, Message, Options, Outgoing, RemoteError, random, spawn, write};
 use crate::sync::lock;
 use crate::{Batch, Receiver, Sender};
 
@@ -32,7 +32,7 @@ pub fn connect<T: Message>(url: &str, options: Options) -> Result<(Sender<T>, Ou
     let begun = Instant::now();
     let mut sending = Sending {
         url: url.to_owned(),
-        id: line::random(),
+        id: random(),
         is_new: true,
         options,
         window: sender.taken().capacity(),
@@ -53,7 +53,7 @@ pub fn connect<T: Message>(url: &str, options: Options) -> Result<(Sender<T>, Ou
             Err(error) => return Err(error),
         }
     };
-    let first = if options.replays { connected.told.acknowledged } else { connected.received };
+    let first = if options.replays { connected.state.acknowledged } else { connected.received };
     let outgoing = Outgoing::new(first);
     sending.link = outgoing.link();
     (sending.is_new, sending.kept_from, sending.next) = (false, first, first);
@@ -90,12 +90,12 @@ struct Connected {
     reading: Reading,
     writing: Writing,
     received: u64,
-    told: Told,
+    state: ReceiverState,
 }
 
-/// What the receiver has said last.
+/// What the receiver has sent last.
 #[derive(Default)]
-struct Told {
+struct ReceiverState {
     acknowledged: u64,
     limit: u64,
     closed: bool,
@@ -126,15 +126,15 @@ impl<T: Message> Sending<T> {
         let hello =
             Frame::Hello { sender: self.id, is_new: self.is_new, kept_from: self.kept_from, next: self.next };
         writing.frame(&hello).map_err(unreachable)?;
-        let (received, told) = match reading.read(&writing).map_err(unreachable)? {
+        let (received, state) = match reading.read(&writing).map_err(unreachable)? {
             Frame::Ready { received, acknowledged, limit } => {
-                (received, Told { acknowledged, limit, ..Told::default() })
+                (received, ReceiverState { acknowledged, limit, ..ReceiverState::default() })
             }
             Frame::Closed { acknowledged } => return Err(RemoteError::Closed { acknowledged }),
             Frame::Refused { reason } => return Err(RemoteError::Refused(reason.to_owned())),
             _ => return Err(unreachable(io::ErrorKind::InvalidData.into())),
         };
-        Ok(Connected { reading, writing, received, told })
+        Ok(Connected { reading, writing, received, state })
     }
 
     fn run(mut self, first: Connected) {
@@ -155,7 +155,7 @@ impl<T: Message> Sending<T> {
             }
             pause = (pause * 2).min(PAUSE_MAX);
         };
-        // senders learn of it
+        // its senders see that it is closed
         drop(self.receiver);
         self.link.end(outcome);
     }
@@ -166,18 +166,19 @@ impl<T: Message> Sending<T> {
 
     /// Sends until the connection breaks or the link ends.
     fn serve(&mut self, connected: Connected) -> Stop {
-        let Connected { mut reading, writing, received, told } = connected;
-        let desk = Desk { told: Mutex::new(told), changed: Condvar::new(), sent: AtomicU64::new(self.next) };
+        let Connected { mut reading, writing, received, state } = connected;
+        let (receiver, changed) = (Mutex::new(state), Condvar::new());
+        let shared = SharedState { receiver, changed, sent: AtomicU64::new(self.next) };
         thread::scope(|scope| {
-            let (desk, writing) = (&desk, &writing);
+            let (shared, writing) = (&shared, &writing);
             let _cut = CutAtLast(writing);
-            scope.spawn(move || desk.listen(&mut reading, writing));
-            self.send_all(desk, writing, received).err().unwrap_or(Stop::Broken)
+            scope.spawn(move || shared.read_frames(&mut reading, writing));
+            self.send_all(shared, writing, received).err().unwrap_or(Stop::Broken)
         })
     }
 
-    fn send_all(&mut self, desk: &Desk, writing: &Writing, received: u64) -> Result<(), Stop> {
-        self.forget(lock(&desk.told).acknowledged);
+    fn send_all(&mut self, shared: &SharedState, writing: &Writing, received: u64) -> Result<(), Stop> {
+        self.forget(lock(&shared.receiver).acknowledged);
         if received < self.kept_from || received > self.next {
             let (first, next) = (self.kept_from, self.next);
             let reason = format!(
@@ -188,54 +189,54 @@ impl<T: Message> Sending<T> {
         for kept in self.kept.iter().filter(|kept| kept.behind > received) {
             writing.bytes(&kept.bytes)?;
         }
-        let mut spoken = Instant::now();
+        let mut written = Instant::now();
         loop {
             if self.link.is_given_up() {
                 return Err(Stop::For(self.unfinished()));
             }
-            let credit = self.credit(desk)?;
+            let credit = self.credit(shared)?;
             let before = self.kept.len();
             if credit > 0 {
                 self.take(credit);
             }
             // kept before it is sent
-            desk.sent.store(self.next, Ordering::Release);
+            shared.sent.store(self.next, Ordering::Release);
             for kept in self.kept.range(before..) {
                 writing.bytes(&kept.bytes)?;
-                spoken = Instant::now();
+                written = Instant::now();
             }
-            if spoken.elapsed() >= BEAT {
+            if written.elapsed() >= BEAT {
                 writing.ping()?;
-                spoken = Instant::now();
+                written = Instant::now();
             }
         }
     }
 
-    /// How many messages may be sent. Where that is none, waits a little for the receiver's word.
-    fn credit(&mut self, desk: &Desk) -> Result<u64, Stop> {
+    /// How many messages may be sent. Where that is none, waits a little for an update of the receiver.
+    fn credit(&mut self, shared: &SharedState) -> Result<u64, Stop> {
         let (kept_from, next, window, has_ended) =
             (self.kept_from, self.next, self.window, self.end.is_some());
-        let credit = |told: &Told| match has_ended {
+        let credit = |state: &ReceiverState| match has_ended {
             true => 0,
-            false => told.limit.min(told.acknowledged.saturating_add(window)).saturating_sub(next),
+            false => state.limit.min(state.acknowledged.saturating_add(window)).saturating_sub(next),
         };
-        let waits = |told: &mut Told| {
-            let is_over = told.closed || told.broken || told.refused.is_some();
-            !is_over && told.acknowledged <= kept_from && credit(told) == 0
+        let waits = |state: &mut ReceiverState| {
+            let is_over = state.closed || state.broken || state.refused.is_some();
+            !is_over && state.acknowledged <= kept_from && credit(state) == 0
         };
-        let told = desk.changed.wait_timeout_while(lock(&desk.told), TURN, waits);
-        let (told, _) = told.unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.forget(told.acknowledged);
+        let state = shared.changed.wait_timeout_while(lock(&shared.receiver), TURN, waits);
+        let (state, _) = state.unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.forget(state.acknowledged);
         if let Some(outcome) = self.end.clone().filter(|_| self.kept_from == self.next) {
             return Err(Stop::For(outcome));
         }
-        if let Some(reason) = told.refused.clone() {
+        if let Some(reason) = state.refused.clone() {
             return Err(Stop::For(Err(RemoteError::Refused(reason))));
         }
-        if told.closed {
+        if state.closed {
             return Err(Stop::For(Err(RemoteError::Closed { acknowledged: self.kept_from })));
         }
-        if told.broken { Err(Stop::Broken) } else { Ok(credit(&told)) }
+        if state.broken { Err(Stop::Broken) } else { Ok(credit(&state)) }
     }
 
     /// Waits a little for messages and keeps so many at most, or the end.
@@ -290,39 +291,39 @@ impl<T: Message> Sending<T> {
     }
 }
 
-/// Where the thread that listens lays what it heard.
-struct Desk {
-    told: Mutex<Told>,
+/// What the thread that reads tells the one that sends.
+struct SharedState {
+    receiver: Mutex<ReceiverState>,
     changed: Condvar,
     /// The position up to which messages were sent.
     sent: AtomicU64,
 }
 
-impl Desk {
-    /// Hears the receiver until the connection breaks.
-    fn listen(&self, reading: &mut Reading, writing: &Writing) {
+impl SharedState {
+    /// Reads what the receiver sends until the connection breaks.
+    fn read_frames(&self, reading: &mut Reading, writing: &Writing) {
         loop {
-            let heard = reading.read(writing);
-            let mut told = lock(&self.told);
-            match heard {
+            let frame = reading.read(writing);
+            let mut state = lock(&self.receiver);
+            match frame {
                 Ok(Frame::Taken { acknowledged, .. } | Frame::Closed { acknowledged })
                     if acknowledged > self.sent.load(Ordering::Acquire) =>
                 {
-                    told.refused = Some("the receiver acknowledges what was not sent".into());
+                    state.refused = Some("the receiver acknowledges what was not sent".into());
                 }
                 Ok(Frame::Taken { acknowledged, limit }) => {
-                    told.acknowledged = told.acknowledged.max(acknowledged);
-                    told.limit = told.limit.max(limit);
+                    state.acknowledged = state.acknowledged.max(acknowledged);
+                    state.limit = state.limit.max(limit);
                 }
                 Ok(Frame::Closed { acknowledged }) => {
-                    told.acknowledged = told.acknowledged.max(acknowledged);
-                    told.closed = true;
+                    state.acknowledged = state.acknowledged.max(acknowledged);
+                    state.closed = true;
                 }
-                Ok(Frame::Refused { reason }) => told.refused = Some(reason.to_owned()),
-                Ok(_) | Err(_) => told.broken = true,
+                Ok(Frame::Refused { reason }) => state.refused = Some(reason.to_owned()),
+                Ok(_) | Err(_) => state.broken = true,
             }
-            let is_broken = told.broken;
-            drop(told);
+            let is_broken = state.broken;
+            drop(state);
             self.changed.notify_one();
             if is_broken {
                 return;
