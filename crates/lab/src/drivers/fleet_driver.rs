@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::clock::Offset;
 use tidemark_fleet::split::deal;
-use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, GONE_AFTER, TakeOver};
+use tidemark_fleet::{ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver};
 use tidemark_record::summary::{AgentFigures, TakenThreads};
 use tidemark_record::{Before, Event, Handover, Packed, SECOND_US, Summing, ThreadInterval, ThreadShare};
 use tidemark_scenario::Plan;
@@ -26,6 +26,10 @@ use crate::timetable::microseconds;
 
 /// Between the moment at which a share is given to others and the second from which they have it: they hear of it, and begin.
 const TAKEN_AFTER_US: u64 = SECOND_US / 2;
+/// Only an agent of which something came within this time takes threads over: it hands over once a second.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
+/// A look that found nothing to be taken is believed for so long.
+const IDLE_WITHIN: Duration = Duration::from_secs(1);
 
 pub(super) fn read(message: &[u8]) -> Result<Handover<Packed<'_>>, String> {
     Handover::packed(message).map_err(|error| format!("what it hands over cannot be read: {error}"))
@@ -183,8 +187,8 @@ pub(super) struct Fleet {
     pub(super) there: u64,
     /// Whether an agent ended whose last intervals are not recorded yet. Who goes on with the run reads its end again, with them.
     pub(super) unstored_end: bool,
-    /// Whether nothing came when it was waited for last.
-    pub(super) idle: bool,
+    /// When nothing came last that waited to be taken.
+    pub(super) idle: Option<Instant>,
 }
 
 /// A thread of an agent that is lost: which arrivals and users it takes, and where its last interval ended, microseconds.
@@ -225,8 +229,12 @@ impl Fleet {
                 Some(Handed::Event(Event { text, ..event }))
             }
             Handover::End(end) => {
+                let was_stopped = end.interrupted && !self.stopped;
                 (agent.end, agent.ended_by) = (Some(*end), number);
                 self.unstored_end = true;
+                if was_stopped {
+                    self.lose_ended(member, "it was stopped".into());
+                }
                 None
             }
             // what it said to another coordinator
@@ -235,8 +243,13 @@ impl Fleet {
                 self.not_taken(member, number.into(), &reason);
                 None
             }
-            Handover::Error(reason) => {
+            // what it took over may still go on
+            Handover::Error(reason) if agent.parts.len() > 1 => {
                 self.lose(member, reason);
+                None
+            }
+            Handover::Error(reason) => {
+                self.lose_ended(member, reason);
                 None
             }
             Handover::Hello(_) | Handover::Traced(_) => {
@@ -255,8 +268,24 @@ impl Fleet {
         self.told.push_back(Handed::Event(Event { at_us, kind: "agent".into(), text }));
     }
 
-    /// An agent hands nothing over any more: what is due at it from its last interval on is never sent, or taken over.
+    /// An agent hands nothing over any more, and may still send until its fence.
     fn lose(&mut self, member: usize, reason: String) {
+        let since_zero = self.agents[member].heard.saturating_duration_since(self.epoch);
+        self.give_up(member, reason, microseconds(since_zero + FENCED_AFTER));
+    }
+
+    /// An agent said that it ended before its time.
+    fn lose_ended(&mut self, member: usize, reason: String) {
+        if let Some(end) = &mut self.agents[member].end {
+            // the run goes on
+            (end.interrupted, end.phases) = (false, self.phases.clone());
+        }
+        self.give_up(member, reason, 0);
+    }
+
+    /// What is due at an agent from its last interval on is never sent, or taken over: not before its fence, microseconds since
+    /// the run began.
+    fn give_up(&mut self, member: usize, reason: String, fence_us: u64) {
         let agent = &mut self.agents[member];
         let (name, last_us) = (agent.name.clone(), agent.last_us());
         agent.lost = Some(reason.clone());
@@ -267,7 +296,7 @@ impl Fleet {
             self.tell(format!("{name} is lost: {reason}"));
             return self.store();
         }
-        let (taken, from_us) = self.dealt_anew(&lost);
+        let (taken, from_us) = self.dealt_anew(&lost, fence_us);
         self.agents[member].until_us = from_us;
         let never = self.give_up_due(&parts, from_us);
         let from = last_us as f64 / 1e6;
@@ -317,17 +346,20 @@ impl Fleet {
         count
     }
 
-    /// Deals threads of an agent that is lost out to those that are left, and from when on they have them; nothing where nobody
-    /// is to have them, or can.
-    fn dealt_anew(&self, lost: &[LostThread]) -> (Vec<TakeOver>, u64) {
-        let from_us = (self.now_us() + TAKEN_AFTER_US).div_ceil(SECOND_US) * SECOND_US;
+    /// Deals threads of an agent that is lost out to those that are left, and from when on they have them: after its fence.
+    /// Nothing where nobody is to have them, or can.
+    fn dealt_anew(&self, lost: &[LostThread], fence_us: u64) -> (Vec<TakeOver>, u64) {
+        let from_us = (self.now_us() + TAKEN_AFTER_US).max(fence_us).div_ceil(SECOND_US) * SECOND_US;
         let is_over = self.phases.last().is_none_or(|last| last.end_us <= from_us);
         let nothing = (Vec::new(), u64::MAX);
         if self.on_loss != OnLoss::Rebalance || is_over || self.next_number + lost.len() > THREADS_MAX {
             return nothing;
         }
-        let is_there =
-            |member: &usize| self.agents[*member].is_there() && !self.coordinator.is_absent(*member).0;
+        // one that is silent may be about to be lost, too
+        let is_there = |member: &usize| {
+            let agent = &self.agents[*member];
+            agent.is_there() && agent.heard.elapsed() < HEARD_WITHIN
+        };
         let mut takers: Vec<usize> = (0..self.agents.len()).filter(is_there).collect();
         if takers.is_empty() {
             return nothing;
@@ -441,9 +473,12 @@ impl Fleet {
         if !self.coordinator.is_connected() {
             self.connected = Instant::now();
         }
+        // one that stood still itself knows nothing
+        let is_idle = self.idle.is_some_and(|at| at.elapsed() < IDLE_WITHIN);
+        let gone_after = if self.on_loss == OnLoss::Rebalance { LOST_AFTER } else { GONE_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
-            if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
+            if agent.is_there() && !agent.drives && is_idle && self.coordinator.has_read(self.there) {
                 let reason = format!(
                     "it stopped after {} s without a coordinator; its figures end at {:.1}s",
                     ALONE_AFTER.as_secs(),
@@ -453,16 +488,14 @@ impl Fleet {
                 continue;
             }
             let silent = agent.heard.max(self.connected).elapsed();
-            if agent.is_there() && silent > GONE_AFTER {
-                self.lose(member, format!("nothing came from it for {} s", GONE_AFTER.as_secs()));
-            } else if agent.is_there()
-                && silent > ABSENT_AFTER
-                && self.connected < agent.heard
-                && self.coordinator.is_absent(member).1
-            {
-                let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
-                self.lose(member, reason);
+            if !agent.is_there() || silent < gone_after {
+                continue;
             }
+            // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
+            if silent < 2 * gone_after && !(is_idle && self.coordinator.has_read_all_of(member)) {
+                return;
+            }
+            self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
         }
     }
 }
@@ -528,8 +561,10 @@ impl Driver for Fleet {
             }
             self.coordinator.done(self.summing.first_message());
             let told = self.coordinator.next(left);
-            self.idle = told.is_err();
-            let Ok((member, message)) = told else { return Handed::Nothing };
+            let Ok((member, message)) = told else {
+                self.idle = Some(Instant::now());
+                return Handed::Nothing;
+            };
             let number = self.coordinator.told();
             let handover = message.as_deref().map_err(String::clone).and_then(read);
             match handover {

@@ -166,9 +166,6 @@ impl Fleet {
         let all =
             stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
         let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
-        if stored.rebalance {
-            coordinator.watch();
-        }
         let mut fleet = Fleet {
             agents: stored.agents.into_iter().zip(drive).zip(offsets).map(agent).collect(),
             phases: stored.phases,
@@ -193,7 +190,7 @@ impl Fleet {
             before: Some(before),
             there: last,
             unstored_end: false,
-            idle: false,
+            idle: None,
         };
         // nobody is left who could go on
         fleet.stopped = fleet.agents.iter().all(|agent| !agent.is_there() || !agent.drives);

@@ -94,6 +94,7 @@ pub(super) fn begin(
         codes: crate::script::codes(&plan, setup.seed),
         epoch,
         wall_epoch,
+        fence_ns: None,
     };
     let shared = Arc::new(Shared::of(&plan));
     Ok(Begun { plan: Arc::new(plan), shared, options, epoch_us: setup.epoch_us, traced: setup.traced })
