@@ -27,8 +27,8 @@ use crate::protocol::{
 };
 use crate::server::{NOT_THERE, Nats, Server, ask};
 use delivery::{Reading, deliver, last_of, last_sequence, make_stream};
+pub use listing::{ListedAgent, look};
 use listing::{measured, present};
-pub use listing::{Here, look};
 
 /// Longest time that an answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -56,16 +56,16 @@ pub struct Coordinator {
 
 /// What is needed to go on with a run whose coordinator is gone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Left {
+pub struct ResumeState {
     run: String,
     members: Vec<Presence>,
     word: Word,
 }
 
-impl Left {
+impl ResumeState {
     /// The same once a member is [given up](Coordinator::give_up).
     #[must_use]
-    pub fn giving_up(mut self, member: usize, taken: &[TakeOver]) -> Left {
+    pub fn giving_up(mut self, member: usize, taken: &[TakeOver]) -> ResumeState {
         self.word.give_up(member, taken);
         self
     }
@@ -198,16 +198,16 @@ impl Coordinator {
     }
 
     /// What another coordinator needs to go on with the run.
-    pub fn left(&self) -> Left {
+    pub fn left(&self) -> ResumeState {
         let word = self.word.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Left { run: self.run.clone(), members: self.members.clone(), word }
+        ResumeState { run: self.run.clone(), members: self.members.clone(), word }
     }
 
     /// Goes on with a run whose coordinator is gone. Agents that still drive hear of it at once.
     ///
     /// # Errors
     /// If NATS cannot be reached, or has nothing of the run any more.
-    pub fn resume(server: &Server, left: Left) -> Result<Coordinator, FleetError> {
+    pub fn resume(server: &Server, left: ResumeState) -> Result<Coordinator, FleetError> {
         let nats = Nats::connect(server, "tidemark run")?;
         if let Err(error) = nats.wait(nats.jetstream.get_stream(stream_of(&left.run))) {
             return Err(FleetError::Usage(format!(
@@ -215,7 +215,7 @@ impl Coordinator {
                 server.shown()
             )));
         }
-        let Left { run, members, word } = left;
+        let ResumeState { run, members, word } = left;
         let word = Arc::new(Mutex::new(word));
         let (clock, reading) = (Clock::start(), Arc::default());
         let mut coordinator =
@@ -442,4 +442,3 @@ async fn say(client: &Client, subject: &str, word: &Word) {
         let _ = tokio::time::timeout(BEAT, client.flush()).await;
     }
 }
-

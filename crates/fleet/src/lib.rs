@@ -40,7 +40,7 @@ pub mod split;
 use std::time::Duration;
 
 pub use agent::{Job, Order, PrivateFolder, serve};
-pub use coordinator::{Coordinator, File, Here, Left, look};
+pub use coordinator::{Coordinator, File, ListedAgent, ResumeState, look};
 pub use error::FleetError;
 pub use presence::Presence;
 pub use protocol::TakeOver;

@@ -5,7 +5,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::ledger::Part;
-use tidemark_record::{Handover, Outcome, RunWriter, Series, Summing, ThreadInterval, new_histogram};
+use tidemark_record::{Handover, IntervalSums, Outcome, RunWriter, Series, ThreadInterval, new_histogram};
 
 /// Numbers that look random, the same each time: xorshift.
 struct Random(u64);
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir(&folder)?;
     let mut writer = RunWriter::create(&folder, &names, "")?;
     writer.threads(usize::from(agents));
-    let mut summing = Summing::default();
+    let mut sums = IntervalSums::default();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     // a few different seconds stand for all: making one costs more than merging it
     let made: Vec<Handover> = (0..8).map(|agent| second(agent, labels, requests, &mut random)).collect();
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut interval = interval.clone();
             (interval.thread, interval.start_us, interval.end_us) =
                 (agent, at_s * 1_000_000, (at_s + 1) * 1_000_000);
-            interval.keep_apart();
+            interval.store_shares();
             let mut message = Vec::new();
             Handover::Interval(interval, Part::new(agent)).write(&mut message)?;
             bytes += message.len();
@@ -87,9 +87,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let began_ms = core_ms();
         for (message, number) in handed.iter().zip(0..) {
             if let Handover::Interval(interval, _) = Handover::packed(message)? {
-                summing.add(*interval, number, usize::from(agents))?;
+                sums.add(*interval, number, usize::from(agents))?;
             }
-            while let Some(interval) = summing.next_whole() {
+            while let Some(interval) = sums.next_whole() {
                 writer.add_interval(&interval)?;
             }
         }

@@ -19,7 +19,7 @@ const ROUNDS: usize = 40;
 
 /// An agent that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Here {
+pub struct ListedAgent {
     /// What it says of itself.
     pub presence: Presence,
     /// How far its clock is ahead; none where it did not answer.
@@ -30,14 +30,18 @@ pub struct Here {
 ///
 /// # Errors
 /// If NATS cannot be reached.
-pub fn look(server: &Server) -> Result<Vec<Here>, FleetError> {
+pub fn look(server: &Server) -> Result<Vec<ListedAgent>, FleetError> {
     let nats = Nats::connect(server, "tidemark fleet")?;
     let clock = Clock::start();
     nats.wait(async {
         let agents = present(&nats.jetstream).await?;
         let offsets = agents.iter().map(|agent| measured(&nats.client, &clock, &agent.instance));
         let offsets = join_all(offsets).await;
-        Ok(agents.into_iter().zip(offsets).map(|(presence, offset)| Here { presence, offset }).collect())
+        Ok(agents
+            .into_iter()
+            .zip(offsets)
+            .map(|(presence, offset)| ListedAgent { presence, offset })
+            .collect())
     })
 }
 

@@ -16,7 +16,7 @@ use tidemark_drive::{Address, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
-use tidemark_record::{Event, HANDOVER_VERSION, Handover, Packed, Summing};
+use tidemark_record::{Event, HANDOVER_VERSION, Handover, IntervalSums, Packed};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
@@ -263,7 +263,7 @@ impl Chosen {
             epoch: options.epoch,
             connected: Instant::now(),
             told,
-            summing: Summing::default(),
+            sums: IntervalSums::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss: self.on_loss,

@@ -15,7 +15,9 @@ use tidemark_fleet::clock::Offset;
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver};
 use tidemark_record::summary::{AgentFigures, TakenThreads};
-use tidemark_record::{Before, Event, Handover, Packed, SECOND_US, Summing, ThreadInterval, ThreadShare};
+use tidemark_record::{
+    Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval, ThreadShare,
+};
 use tidemark_scenario::Plan;
 
 use super::fleet::{OnLoss, THREADS_MAX};
@@ -162,7 +164,7 @@ pub(super) struct Fleet {
     /// What is to be told next.
     pub(super) told: VecDeque<Handed>,
     /// What agents did in seconds that are not whole.
-    pub(super) summing: Summing,
+    pub(super) sums: IntervalSums,
     /// What was due at agents that are gone, in order of time.
     pub(super) never_sent: VecDeque<ThreadInterval>,
     pub(super) stopped: bool,
@@ -218,7 +220,7 @@ impl Fleet {
                 share.ledger = part;
                 let there = self.agents.iter().filter(|agent| agent.is_there());
                 let threads = there.map(Agent::threads).sum();
-                if let Err(reason) = self.summing.add(*interval, number, threads) {
+                if let Err(reason) = self.sums.add(*interval, number, threads) {
                     self.lose(member, reason);
                 }
                 None
@@ -449,7 +451,7 @@ impl Fleet {
     /// What is to be handed on now.
     fn ready(&mut self) -> Option<Handed> {
         let told = self.again().or_else(|| self.told.pop_front());
-        told.or_else(|| self.due().or_else(|| self.summing.next_whole()).map(Handed::Interval))
+        told.or_else(|| self.due().or_else(|| self.sums.next_whole()).map(Handed::Interval))
     }
 
     fn is_over(&self) -> bool {
@@ -458,7 +460,7 @@ impl Fleet {
 
     /// Whether all that an agent handed over before its end is recorded.
     pub(super) fn is_recorded(&self, agent: &Agent) -> bool {
-        self.summing.first_message().is_none_or(|first| first > agent.ended_by)
+        self.sums.first_message().is_none_or(|first| first > agent.ended_by)
     }
 
     /// What was never sent by now; all of it once nobody drives any more and the load is over.
@@ -543,7 +545,7 @@ impl Driver for Fleet {
             }
             let left = until.saturating_duration_since(Instant::now());
             if self.is_over() {
-                let rest = self.summing.take_first().map(Handed::Interval);
+                let rest = self.sums.take_first().map(Handed::Interval);
                 if rest.is_some() || self.never_sent.is_empty() || self.stopped {
                     return rest.unwrap_or(Handed::Over);
                 }
@@ -559,7 +561,7 @@ impl Driver for Fleet {
                 self.unstored_end = false;
                 self.store();
             }
-            self.coordinator.done(self.summing.first_message());
+            self.coordinator.done(self.sums.first_message());
             let told = self.coordinator.next(left);
             let Ok((member, message)) = told else {
                 self.idle = Some(Instant::now());

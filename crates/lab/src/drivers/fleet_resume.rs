@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::Offset;
-use tidemark_fleet::{Coordinator, FleetError, Left, PrivateFolder};
-use tidemark_record::{Before, Summing, read_fleet, write_fleet};
+use tidemark_fleet::{Coordinator, FleetError, PrivateFolder, ResumeState};
+use tidemark_record::{Before, IntervalSums, read_fleet, write_fleet};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside;
 use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
@@ -28,7 +28,7 @@ use crate::run_options::RunOptions;
 pub(super) struct Stored {
     /// The program that wrote it, and the version of what is handed over to it.
     pub(super) version: (String, u32),
-    pub(super) left: Left,
+    pub(super) left: ResumeState,
     begin: Duration,
     phases: Vec<PhaseTimes>,
     agents: Vec<StoredAgent>,
@@ -176,7 +176,7 @@ impl Fleet {
             epoch,
             connected: now,
             told: VecDeque::new(),
-            summing: Summing::default(),
+            sums: IntervalSums::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss,
@@ -203,7 +203,7 @@ impl Fleet {
     }
 
     /// The same with what agents are about to hear. Gives whether it is written: if not, they must not hear it.
-    pub(super) fn store_as(&mut self, left: Left) -> bool {
+    pub(super) fn store_as(&mut self, left: ResumeState) -> bool {
         let agent = |agent: &Agent| StoredAgent {
             name: agent.name.clone(),
             parts: agent.parts.clone(),

@@ -154,7 +154,7 @@ impl Begun {
                 for example in &mut interval.examples {
                     example.detail = secrets.masked(&example.detail);
                 }
-                interval.keep_apart();
+                interval.store_shares();
                 let part = std::mem::take(&mut interval.ledger);
                 let handover = Handover::Interval(Box::new(interval), part);
                 hand_over(&handover)?;
