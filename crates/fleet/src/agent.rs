@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::error::FleetError;
 use crate::fence::Fence;
 use crate::pieces::Cutter;
-use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free};
+use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free, will_be_free};
 use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
@@ -242,7 +242,7 @@ pub fn serve(
     let clock = Clock::start();
     let store = nats.wait(bucket(&nats.jetstream))?;
     let presence = Presence { instance: nats.client.new_inbox(), run: None, ..presence };
-    nats.wait(is_free(&store, &presence))?;
+    nats.wait(will_be_free(&store, &presence))?;
     let name = presence.name.clone();
     let running = Arc::new(Mutex::new(Running {
         presence,

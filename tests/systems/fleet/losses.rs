@@ -301,8 +301,9 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
     wait_until("both are lost", || {
         // read in this order: what comes between the two is the other's alone
         before = of_lost();
-        std::fs::read_to_string(&told)
-            .is_ok_and(|told| ["a1", "a2"].iter().all(|name| told.contains(&format!("agent {name} lost, its share taken"))))
+        std::fs::read_to_string(&told).is_ok_and(|told| {
+            ["a1", "a2"].iter().all(|name| told.contains(&format!("agent {name} lost, its share taken")))
+        })
     });
     assert!(before > at_reload + 200, "neither stops before its fence: {at_reload}, then {before}");
     let of = result(&running.wait_with_output().expect("it ends"));
