@@ -343,8 +343,9 @@ fn an_agent_that_was_killed_begins_anew_under_its_name() {
     let nats = Nats::start();
     let mut agents = nats.with_agents(1);
     drop(agents.remove(0));
-    // its entry is still there
     let mut again = Agent::start(&nats, "a1", &[]);
+    // the entry of the first one has expired by then
+    std::thread::sleep(Duration::from_secs(7));
     nats.wait_for_idle(1);
     send("TERM", &again);
     // who keeps it up starts another
