@@ -108,7 +108,7 @@ impl Serialize for OwnNumbers {
         for one in self.0.iter_recorded() {
             let units = one.value_iterated_to().min(UNITS_MAX);
             let pair = (units - before, one.count_at_value());
-            packed = postcard::to_extend(&pair, packed).map_err(ser::Error::custom)?;
+            packed = postcard::to_extend(&pair, packed).map_err(<S::Error as ser::Error>::custom)?;
             before = units;
         }
         serializer.serialize_bytes(&packed)

@@ -317,9 +317,8 @@ fn what_is_told_to_end_says_so_and_is_taken_over_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "rate: 60/s, hold: 10s", "errors < 40%");
     let agents = nats.with_agents(2);
-    for (more, taken) in [(&["--on-agent-loss", "rebalance"][..], true), (&[], false)] {
-        let before = asked.take().len();
-        assert!(before < 700);
+    for (more, taken) in [(&["--on-agent-loss", "rebalance"][..], true), (&[][..], false)] {
+        asked.take();
         let running = begin(folder.path(), &nats, more);
         wait_until("the load has begun", || asked.count() > 120);
         // as Kubernetes does it; the first is stopped first
