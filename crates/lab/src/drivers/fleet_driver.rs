@@ -510,17 +510,19 @@ fn threads(first: usize, count: usize) -> String {
     }
 }
 
-/// Why a run is no pass in which these were lost, whose share others took over.
-fn taken_over(names: &[String]) -> String {
-    match names {
-        [one] => format!(
-            "agent {one} was lost and others took its share over; what it sent after its last report is not known"
+/// Why a run is no pass in which these were lost, whose share others took over. `ended`: each of them said that it ended.
+fn taken_over(names: &[String], ended: bool) -> String {
+    let (agents, share, sent) = match names {
+        [one] => (format!("agent {one} was"), "its share", "what it sent after its last report"),
+        _ => (
+            format!("agents {} were", in_words(names)),
+            "their share",
+            "what they sent after their last reports",
         ),
-        _ => format!(
-            "agents {} were lost and others took their share over; what they sent after their last reports is not known",
-            in_words(names)
-        ),
-    }
+    };
+    let missing =
+        if ended { "what was due in between was never sent".into() } else { format!("{sent} is not known") };
+    format!("{agents} lost and others took {share} over; {missing}")
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -604,10 +606,10 @@ impl Driver for Fleet {
         let lost = lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
         let lost: Vec<String> = lost.collect();
         let broke = (!lost.is_empty()).then(|| lost.join("; "));
-        let replaced = agents.iter().filter(|agent| agent.replaced);
-        let replaced: Vec<String> = replaced.map(|agent| agent.name.clone()).collect();
-        let taken_over =
-            (!replaced.is_empty()).then(|| TakenOver { reason: taken_over(&replaced), never_sent: missing });
+        let replaced = || agents.iter().filter(|agent| agent.replaced);
+        let names: Vec<String> = replaced().map(|agent| agent.name.clone()).collect();
+        let reason = taken_over(&names, replaced().all(|agent| agent.end.is_some()));
+        let taken_over = (!names.is_empty()).then_some(TakenOver { reason, never_sent: missing });
         let resumed = (!resumed.is_empty()).then(|| resumed.join("; "));
         let told = agents.iter().map(Agent::figures).collect();
         let mut ends = agents.into_iter().filter_map(|agent| agent.end);
