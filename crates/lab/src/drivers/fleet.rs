@@ -21,7 +21,8 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
 use super::fleet_agent::READY;
-use super::fleet_driver::{Agent, Fleet, read};
+use super::fleet_driver::{Fleet, read};
+use super::fleet_member::Agent;
 use super::fleet_ssh::{Machines, Placed};
 use super::fleet_task::{TASK, Task, files_of, tls_of};
 use super::{Driver, Handed, Setup, could_not_drive};

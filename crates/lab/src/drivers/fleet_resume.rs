@@ -16,7 +16,8 @@ use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
 
 use super::fleet::{FleetOptions, OnLoss, Place as Waits, VERSION, refused};
 use super::fleet_agent::PlanOf;
-use super::fleet_driver::{Agent, Fleet, Part};
+use super::fleet_driver::Fleet;
+use super::fleet_member::{Agent, Part};
 use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::{Driver, Handed, Place, could_not_drive};
 use crate::error::LabError;
