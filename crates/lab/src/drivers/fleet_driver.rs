@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver};
-use tidemark_record::{
-    Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval, ThreadShare,
-};
+use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
 
 use super::fleet::{OnLoss, THREADS_MAX};
