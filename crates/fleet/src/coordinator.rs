@@ -250,11 +250,12 @@ impl Coordinator {
         self.reading.read.load(Ordering::Relaxed) >= last
     }
 
-    /// Whether all was read that a member handed over until now; false where NATS does not say.
-    pub fn has_read_all_of(&self, member: usize) -> bool {
+    /// Whether [`next`](Self::next) gave all that a member handed over until now; false where NATS does not say.
+    pub fn has_told_all_of(&self, member: usize) -> bool {
         let last = last_of(&self.nats.jetstream, &self.run, member);
         let last = self.nats.wait_at_most(ANSWER_WITHIN, last);
-        last.is_some_and(|last| last.is_none_or(|last| self.has_read(last)))
+        let is_read = last.is_some_and(|last| last.is_none_or(|last| self.has_read(last)));
+        is_read && self.reading.put.load(Ordering::Relaxed) == self.told()
     }
 
     /// Fetches one of the run's files, as agents do.

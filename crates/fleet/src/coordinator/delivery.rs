@@ -29,7 +29,9 @@ const REPEATED_WITHIN: Duration = Duration::from_secs(120);
 pub(super) struct Reading {
     /// The last one that was read.
     pub(super) read: AtomicU64,
-    /// The last one that somebody was told of, and the last one with which he is done.
+    /// The last one that ends a message which was put where somebody takes it, the last one of these that was taken, and the last
+    /// one with which he is done.
+    pub(super) put: AtomicU64,
     pub(super) told: AtomicU64,
     pub(super) done: AtomicU64,
 }
@@ -146,6 +148,7 @@ async fn follow(
             Err(flaw) => Err(flaw.to_string()),
         };
         purging.begun.remove(&member);
+        reading.put.store(sequence, Ordering::Relaxed);
         // what is not taken stays at the server: the runtime has a thread for those who wait
         if tokio::task::block_in_place(|| sink.send(((member, told), sequence))).is_err() {
             return Ok(());

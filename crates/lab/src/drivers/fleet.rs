@@ -275,7 +275,7 @@ impl Chosen {
             before: None,
             there: 0,
             unstored_end: false,
-            idle: None,
+            idle: false,
         };
         fleet.store();
         if let Some(error) = fleet.unwritten.take() {

@@ -26,8 +26,6 @@ use crate::timetable::microseconds;
 const TAKEN_AFTER_US: u64 = SECOND_US / 2;
 /// Only an agent of which something came within this time takes threads over: it hands over once a second.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
-/// A look that found nothing to be taken is believed for so long.
-const IDLE_WITHIN: Duration = Duration::from_secs(1);
 
 pub(super) fn read(message: &[u8]) -> Result<Handover<Packed<'_>>, String> {
     Handover::packed(message).map_err(|error| format!("what it hands over cannot be read: {error}"))
@@ -72,8 +70,8 @@ pub(super) struct Fleet {
     pub(super) there: u64,
     /// Whether an agent ended whose last intervals are not recorded yet. Who goes on with the run reads its end again, with them.
     pub(super) unstored_end: bool,
-    /// When nothing came last that waited to be taken.
-    pub(super) idle: Option<Instant>,
+    /// Whether nothing came when it was waited for last.
+    pub(super) idle: bool,
 }
 
 impl Fleet {
@@ -355,12 +353,10 @@ impl Fleet {
         if !self.coordinator.is_connected() {
             self.connected = Instant::now();
         }
-        // one that stood still itself knows nothing
-        let is_idle = self.idle.is_some_and(|at| at.elapsed() < IDLE_WITHIN);
         let gone_after = if self.on_loss == OnLoss::Rebalance { LOST_AFTER } else { GONE_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
-            if agent.is_there() && !agent.drives && is_idle && self.coordinator.has_read(self.there) {
+            if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
                 let reason = format!(
                     "it stopped after {} s without a coordinator; its figures end at {:.1}s",
                     ALONE_AFTER.as_secs(),
@@ -374,7 +370,7 @@ impl Fleet {
                 continue;
             }
             // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
-            if silent < 2 * gone_after && !(is_idle && self.coordinator.has_read_all_of(member)) {
+            if silent < 2 * gone_after && !self.coordinator.has_told_all_of(member) {
                 return;
             }
             self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
@@ -445,10 +441,8 @@ impl Driver for Fleet {
             }
             self.coordinator.done(self.sums.first_message());
             let told = self.coordinator.next(left);
-            let Ok((member, message)) = told else {
-                self.idle = Some(Instant::now());
-                return Handed::Nothing;
-            };
+            self.idle = told.is_err();
+            let Ok((member, message)) = told else { return Handed::Nothing };
             let number = self.coordinator.told();
             let handover = message.as_deref().map_err(String::clone).and_then(read);
             match handover {

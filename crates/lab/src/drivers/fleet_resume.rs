@@ -191,7 +191,7 @@ impl Fleet {
             before: Some(before),
             there: last,
             unstored_end: false,
-            idle: None,
+            idle: false,
         };
         // nobody is left who could go on
         fleet.stopped = fleet.agents.iter().all(|agent| !agent.is_there() || !agent.drives);
