@@ -247,7 +247,7 @@ impl Coordinator {
 
     /// Whether all messages up to this one were read.
     pub fn has_read(&self, last: u64) -> bool {
-        self.reading.read.load(Ordering::Relaxed) >= last
+        self.reading.read.load(Ordering::Acquire) >= last
     }
 
     /// Whether [`next`](Self::next) gave all that a member handed over until now; false where NATS does not say.

@@ -141,7 +141,7 @@ async fn follow(
                 if joiner.is_within(member) {
                     purging.begun.entry(member).or_insert(sequence);
                 }
-                reading.read.store(sequence, Ordering::Relaxed);
+                reading.read.store(sequence, Ordering::Release);
                 continue;
             }
             Ok(Some(told)) => Ok(told),
@@ -153,7 +153,7 @@ async fn follow(
         if tokio::task::block_in_place(|| sink.send(((member, told), sequence))).is_err() {
             return Ok(());
         }
-        reading.read.store(sequence, Ordering::Relaxed);
+        reading.read.store(sequence, Ordering::Release);
         if purging.last.elapsed() > PURGE_EVERY {
             purging.last = Instant::now();
             let end = purging.end(reading.done.load(Ordering::Relaxed));
