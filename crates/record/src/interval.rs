@@ -174,7 +174,7 @@ pub struct PhaseCounts {
 /// How the histograms of an interval are held: to be counted in, or [`Packed`].
 pub trait Held {
     /// How numbers of the scenario's own metrics are held then.
-    type Numbers;
+    type Numbers: std::fmt::Debug + Clone;
 }
 
 impl Held for Histogram {

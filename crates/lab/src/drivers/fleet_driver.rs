@@ -370,7 +370,7 @@ impl Fleet {
                 continue;
             }
             // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
-            if silent < 2 * gone_after && !self.coordinator.has_told_all_of(member) {
+            if silent < gone_after * 2 && !self.coordinator.has_told_all_of(member) {
                 return;
             }
             self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
