@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{PATIENCE, tidemark};
+use faults::send;
 
 mod faults;
 mod losses;
@@ -335,6 +336,21 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
     assert!(!second.status.success() && told.contains("an agent named a1 is there already"), "{told}");
     assert_eq!(asked.count(), 0);
     drop(agents);
+}
+
+#[test]
+fn an_agent_that_was_killed_begins_anew_under_its_name() {
+    let nats = Nats::start();
+    let mut agents = nats.with_agents(1);
+    drop(agents.remove(0));
+    let mut again = Agent::start(&nats, "a1", &[]);
+    // the entry of the first one has expired by then
+    std::thread::sleep(Duration::from_secs(7));
+    nats.wait_for_idle(1);
+    send("TERM", &again);
+    // who keeps it up starts another
+    assert_eq!(again.0.wait().expect("it ends").code(), Some(130));
+    assert_eq!(nats.agents().len(), 0);
 }
 
 #[test]

@@ -253,6 +253,7 @@ fn measure(plan: Plan, address: &str, io: &str, shape: &str) -> Result<f64, Box<
         codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
+        fence_ns: None,
     };
     match shape {
         "grpc" => {

@@ -63,6 +63,7 @@
 //!     codes: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
+//!     fence_ns: None,
 //! };
 //! let drive = start(Arc::new(plan), Arc::new(shared), options)?;
 //! for interval in drive.intervals() {
@@ -123,6 +124,8 @@
 //! - **No wait for a core is missed**: the kernel counts it when it is over, so each thread reads its own account
 //!   whenever it cuts an interval (`run_queue`); what belongs to the next one goes there. Nor is a stop: a thread
 //!   looks at the clock every 50 ms, and what neither sleep nor work nor a wait explains is absence (`absence`).
+//! - **No request leaves after the fence** ([`DriveOptions::fence_ns`]), also from a thread that stood still meanwhile: it reads
+//!   the clock after each wait, before each event, alarm and arrival, and before what was held back leaves together.
 
 mod clock;
 mod engine;
@@ -134,6 +137,8 @@ mod session;
 #[cfg(test)]
 mod testing;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use engine::drive::{Drive, Stopper, never_sent, run_logged, run_once, start};
@@ -226,6 +231,9 @@ pub struct DriveOptions {
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.
     pub wall_epoch: SystemTime,
+    /// When no request may leave any more, nanoseconds since the epoch, where somebody else may drive this part from then on.
+    /// Whoever holds it puts it off. Threads look at it before they send, and end at once when it has passed.
+    pub fence_ns: Option<Arc<AtomicU64>>,
 }
 
 impl DriveOptions {

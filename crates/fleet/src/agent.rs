@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::kv::Store;
@@ -17,13 +17,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::clock::Clock;
 use crate::error::FleetError;
+use crate::fence::Fence;
 use crate::pieces::Cutter;
-use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free};
+use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free, will_be_free};
 use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, RESUMED_WITHIN};
+use crate::{ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, FROZEN_AFTER, RESUMED_WITHIN};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -61,8 +62,9 @@ pub struct Job {
     pub member: usize,
     orders: Mutex<Receiver<Order>>,
     cutter: Mutex<Cutter>,
-    /// When the last acknowledged message was first sent; none before the begin.
-    acknowledged: Mutex<Option<Instant>>,
+    /// Whether others have its share when it is lost.
+    rebalance: bool,
+    fence: Fence,
     is_over: Arc<AtomicBool>,
 }
 
@@ -86,14 +88,20 @@ impl Job {
     /// Waits for the next order, so long at most; none where there is none.
     pub fn order(&self, within: Duration) -> Option<Order> {
         let order = self.orders.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(within).ok();
-        if let Some(Order::Begin { .. }) = order {
-            *self.acknowledged() = Some(Instant::now());
+        if let Some(Order::Begin { epoch, .. }) = order {
+            self.fence.begin(epoch, Instant::now() + self.sends_for());
         }
         order
     }
 
-    fn acknowledged(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When it may send no more, nanoseconds since the run's zero; put off while it may.
+    pub fn fence_ns(&self) -> Arc<AtomicU64> {
+        self.fence.ns()
+    }
+
+    /// How long it may send after a sign that it is not lost.
+    fn sends_for(&self) -> Duration {
+        if self.rebalance { FENCED_AFTER } else { FROZEN_AFTER }
     }
 
     /// Hands a message over: sends it until the server has it.
@@ -119,14 +127,10 @@ impl Job {
                 }
             }
         }
-        self.acknowledged().iter_mut().for_each(|acknowledged| *acknowledged = sent_first);
+        if self.rebalance {
+            self.fence.put_off(sent_first + FENCED_AFTER);
+        }
         Ok(())
-    }
-
-    /// Whether nothing was acknowledged for so long that others are about to have its share. While it stood still itself counts,
-    /// too: the coordinator heard nothing then.
-    fn is_cut_off(&self) -> bool {
-        self.acknowledged().is_some_and(|acknowledged| acknowledged.elapsed() > FENCED_AFTER)
     }
 
     async fn send(&self, number: u64, piece: Bytes) -> Result<(), String> {
@@ -238,7 +242,7 @@ pub fn serve(
     let clock = Clock::start();
     let store = nats.wait(bucket(&nats.jetstream))?;
     let presence = Presence { instance: nats.client.new_inbox(), run: None, ..presence };
-    nats.wait(is_free(&store, &presence))?;
+    nats.wait(will_be_free(&store, &presence))?;
     let name = presence.name.clone();
     let running = Arc::new(Mutex::new(Running {
         presence,
@@ -320,7 +324,8 @@ fn drive(
         member,
         orders: Mutex::new(orders),
         cutter: Mutex::default(),
-        acknowledged: Mutex::default(),
+        rebalance,
+        fence: Fence::default(),
         is_over: Arc::clone(&is_over),
     };
     std::thread::scope(|scope| {
@@ -345,7 +350,10 @@ fn drive(
                     is_over.store(true, Ordering::Relaxed);
                 }
             }
-            let is_left = is_alone(nats, &heard) || (rebalance && job.is_cut_off());
+            if !rebalance {
+                job.fence.put_off(looked + FROZEN_AFTER);
+            }
+            let is_left = is_alone(nats, &heard) || job.fence.has_passed();
             if is_left && !is_over.swap(true, Ordering::Relaxed) {
                 let _ = sender.send(Order::Alone);
             }

@@ -1,108 +1,45 @@
 //! The coordinator: it finds agents, has them begin at one instant, and takes what they hand over.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod delivery;
+mod listing;
+
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::{DeliverPolicy, pull};
-use async_nats::jetstream::stream::{self, StorageType};
-use async_nats::jetstream::{Context, object_store};
-use async_nats::{Client, RequestErrorKind};
-use futures_util::StreamExt as _;
+use async_nats::Client;
+use async_nats::jetstream::object_store;
+use async_nats::jetstream::stream::StorageType;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
+use crate::BEAT;
 use crate::agent::{fetch, fetch_into};
-use crate::clock::{Clock, Offset, Round, offset};
+use crate::clock::{Clock, Offset};
 use crate::error::FleetError;
 use crate::pieces::Joiner;
-use crate::presence::{Presence, bucket};
+use crate::presence::Presence;
 use crate::protocol::{
-    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, told_by,
-    versions,
+    Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, versions,
 };
 use crate::server::{NOT_THERE, Nats, Server, ask};
-use crate::{ABSENT_AFTER, BEAT};
+use delivery::{Reading, deliver, last_of, last_sequence, make_stream};
+pub use listing::{ListedAgent, look};
+use listing::{measured, present};
 
-/// How often a clock is asked: of a few dozen ways there and back one is short.
-const ROUNDS: usize = 40;
 /// Longest time that an answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// How long agents that drive for another run are waited for.
 const IDLE_WITHIN: Duration = Duration::from_secs(3);
 /// Most attempts to ask an agent to take part, or to begin.
 const ATTEMPTS: usize = 3;
-/// What lies in a run's stream or store at most, bytes; what comes then waits at the agents.
-const STREAM_BYTES_MAX: i64 = 4 << 30;
 /// What a run leaves behind expires.
 const EXPIRES: Duration = Duration::from_secs(3_600);
 /// Messages that wait to be taken.
 const WAITING: usize = 1_024;
-/// How often what was taken is removed from the stream.
-const PURGE_EVERY: Duration = Duration::from_secs(10);
-/// The time that a server remembers which messages came.
-const REPEATED_WITHIN: Duration = Duration::from_secs(120);
-
-/// An agent that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Here {
-    /// What it says of itself.
-    pub presence: Presence,
-    /// How far its clock is ahead; none where it did not answer.
-    pub offset: Option<Offset>,
-}
-
-/// Who is there, by name.
-///
-/// # Errors
-/// If NATS cannot be reached.
-pub fn look(server: &Server) -> Result<Vec<Here>, FleetError> {
-    let nats = Nats::connect(server, "tidemark fleet")?;
-    let clock = Clock::start();
-    nats.wait(async {
-        let agents = present(&nats.jetstream).await?;
-        let offsets = agents.iter().map(|agent| measured(&nats.client, &clock, &agent.instance));
-        let offsets = join_all(offsets).await;
-        Ok(agents.into_iter().zip(offsets).map(|(presence, offset)| Here { presence, offset }).collect())
-    })
-}
-
-async fn present(jetstream: &Context) -> Result<Vec<Presence>, FleetError> {
-    let failed = |error: &dyn std::fmt::Display| FleetError::nats("its key-value store", error);
-    let store = bucket(jetstream).await?;
-    let mut names = store.keys().await.map_err(|error| failed(&error))?;
-    let mut agents = Vec::new();
-    let mut seen = BTreeSet::new();
-    // a server that is old may not say which is the last of them: then all came before the first that comes again
-    while let Ok(Some(name)) = tokio::time::timeout(ANSWER_WITHIN, names.next()).await {
-        let name = name.map_err(|error| failed(&error))?;
-        if !seen.insert(name.clone()) {
-            break;
-        }
-        // one that has just gone
-        let Some(entry) = store.get(name).await.map_err(|error| failed(&error))? else { continue };
-        agents.extend(serde_json::from_slice::<Presence>(&entry));
-    }
-    agents.sort_by(|a: &Presence, b| a.name.cmp(&b.name));
-    Ok(agents)
-}
-
-async fn measured(client: &Client, clock: &Clock, instance: &str) -> Option<Offset> {
-    let mut rounds = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
-        let sent_us = clock.now_us();
-        match ask(client, asked_at(instance), &Question::Clock, ANSWER_WITHIN).await {
-            Ok(Answer::Clock(there_us)) => {
-                rounds.push(Round { sent_us, there_us, received_us: clock.now_us() });
-            }
-            _ => break,
-        }
-    }
-    offset(&rounds)
-}
 
 /// A run with its agents. Dropped, it ends at once for all of them.
 pub struct Coordinator {
@@ -115,32 +52,20 @@ pub struct Coordinator {
     reading: Arc<Reading>,
     /// Whether the run ends with this.
     owns: bool,
-    /// Since when the server has no connection of each member; none for those that it has, and where nobody looks.
-    absent: Arc<Mutex<Vec<Option<Instant>>>>,
-}
-
-/// How far the stream of a run was read: by the numbers that the server gives its messages.
-#[derive(Default)]
-struct Reading {
-    /// The last one that was read.
-    read: AtomicU64,
-    /// The last one that somebody was told of, and the last one with which he is done.
-    told: AtomicU64,
-    done: AtomicU64,
 }
 
 /// What is needed to go on with a run whose coordinator is gone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Left {
+pub struct ResumeState {
     run: String,
     members: Vec<Presence>,
     word: Word,
 }
 
-impl Left {
+impl ResumeState {
     /// The same once a member is [given up](Coordinator::give_up).
     #[must_use]
-    pub fn giving_up(mut self, member: usize, taken: &[TakeOver]) -> Left {
+    pub fn giving_up(mut self, member: usize, taken: &[TakeOver]) -> ResumeState {
         self.word.give_up(member, taken);
         self
     }
@@ -199,7 +124,6 @@ impl Coordinator {
         }
         let run = nats.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
         let word = Arc::new(Mutex::new(Word { state: State::Go, gone: BTreeSet::new(), taken: Vec::new() }));
-        let (reading, absent) = Default::default();
         Ok(Coordinator {
             nats,
             clock: Clock::start(),
@@ -207,9 +131,8 @@ impl Coordinator {
             members,
             word,
             told: None,
-            reading,
+            reading: Arc::default(),
             owns: true,
-            absent,
         })
     }
 
@@ -265,7 +188,7 @@ impl Coordinator {
     /// # Errors
     /// If one of them does not.
     pub fn take(&mut self, rebalance: bool, (version, handover): (&str, u32)) -> Result<(), FleetError> {
-        self.nats.wait(self.make_stream())?;
+        self.nats.wait(make_stream(&self.nats.jetstream, &self.run))?;
         self.follow(Joiner::default());
         let questions = self.members.iter().enumerate().map(|(member, _)| {
             let (run, version) = (self.run.clone(), version.to_owned());
@@ -275,16 +198,16 @@ impl Coordinator {
     }
 
     /// What another coordinator needs to go on with the run.
-    pub fn left(&self) -> Left {
+    pub fn left(&self) -> ResumeState {
         let word = self.word.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Left { run: self.run.clone(), members: self.members.clone(), word }
+        ResumeState { run: self.run.clone(), members: self.members.clone(), word }
     }
 
     /// Goes on with a run whose coordinator is gone. Agents that still drive hear of it at once.
     ///
     /// # Errors
     /// If NATS cannot be reached, or has nothing of the run any more.
-    pub fn resume(server: &Server, left: Left) -> Result<Coordinator, FleetError> {
+    pub fn resume(server: &Server, left: ResumeState) -> Result<Coordinator, FleetError> {
         let nats = Nats::connect(server, "tidemark run")?;
         if let Err(error) = nats.wait(nats.jetstream.get_stream(stream_of(&left.run))) {
             return Err(FleetError::Usage(format!(
@@ -292,11 +215,11 @@ impl Coordinator {
                 server.shown()
             )));
         }
-        let (reading, absent) = Default::default();
-        let Left { run, members, word } = left;
+        let ResumeState { run, members, word } = left;
         let word = Arc::new(Mutex::new(word));
-        let (clock, told, owns) = (Clock::start(), None, false);
-        let mut coordinator = Coordinator { nats, clock, run, members, word, told, reading, owns, absent };
+        let (clock, reading) = (Clock::start(), Arc::default());
+        let mut coordinator =
+            Coordinator { nats, clock, run, members, word, told: None, reading, owns: false };
         coordinator.follow(Joiner::midway());
         Ok(coordinator)
     }
@@ -324,7 +247,15 @@ impl Coordinator {
 
     /// Whether all messages up to this one were read.
     pub fn has_read(&self, last: u64) -> bool {
-        self.reading.read.load(Ordering::Relaxed) >= last
+        self.reading.read.load(Ordering::Acquire) >= last
+    }
+
+    /// Whether [`next`](Self::next) gave all that a member handed over until now; false where NATS does not say.
+    pub fn has_told_all_of(&self, member: usize) -> bool {
+        let last = last_of(&self.nats.jetstream, &self.run, member);
+        let last = self.nats.wait_at_most(ANSWER_WITHIN, last);
+        let is_read = last.is_some_and(|last| last.is_none_or(|last| self.has_read(last)));
+        is_read && self.reading.put.load(Ordering::Relaxed) == self.told()
     }
 
     /// Fetches one of the run's files, as agents do.
@@ -360,23 +291,6 @@ impl Coordinator {
                 tokio::time::sleep(BEAT).await;
             }
         });
-    }
-
-    async fn make_stream(&self) -> Result<(), FleetError> {
-        let config = stream::Config {
-            name: stream_of(&self.run),
-            subjects: vec![told_by(&self.run, "*")],
-            max_bytes: STREAM_BYTES_MAX,
-            max_age: EXPIRES,
-            discard: stream::DiscardPolicy::New,
-            // a restart of the server loses nothing
-            storage: StorageType::File,
-            duplicate_window: REPEATED_WITHIN,
-            ..stream::Config::default()
-        };
-        let made = self.nats.jetstream.create_stream(config).await;
-        made.map(|_| ())
-            .map_err(|error| FleetError::nats("a stream (is JetStream on: nats-server -js?)", error))
     }
 
     /// Asks each member its question, all at once; none may say no.
@@ -479,33 +393,6 @@ impl Coordinator {
         self.say(|word| word.give_up(member, taken));
     }
 
-    /// Looks from now on whether the server has a connection of each member.
-    pub fn watch(&self) {
-        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; self.members.len()];
-        for (member, presence) in self.members.iter().enumerate() {
-            let (client, at) = (self.nats.client.clone(), asked_at(&presence.instance));
-            let absent = Arc::downgrade(&self.absent);
-            self.nats.beside(async move {
-                while let Some(absent) = absent.upgrade() {
-                    let is_absent = is_absent(&client, &at).await;
-                    if let Some(of) = absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member) {
-                        *of = if is_absent { of.or_else(|| Some(Instant::now())) } else { None };
-                    }
-                    drop(absent);
-                    tokio::time::sleep(BEAT / 2).await;
-                }
-            });
-        }
-    }
-
-    /// Whether the server has no connection of a member, as far as somebody [looks](Self::watch); and whether that is so for
-    /// [`ABSENT_AFTER`].
-    pub fn is_absent(&self, member: usize) -> (bool, bool) {
-        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = absent.get(member).copied().flatten();
-        (since.is_some(), since.is_some_and(|since| since.elapsed() > ABSENT_AFTER))
-    }
-
     /// Ends all of them at once.
     pub fn abort(&self) {
         self.say(|word| word.state = State::Abort);
@@ -550,118 +437,9 @@ fn count(agents: usize) -> String {
     if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
 }
 
-/// Whether the server has no connection of an agent: one that is killed has none at once. One that stands still has one, and
-/// where there is no connection to the server nobody knows.
-async fn is_absent(client: &Client, at: &str) -> bool {
-    let Ok(question) = serde_json::to_vec(&Question::Clock) else { return false };
-    let answer = tokio::time::timeout(ANSWER_WITHIN, client.request(at.to_owned(), question.into())).await;
-    matches!(answer, Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders)
-}
-
 async fn say(client: &Client, subject: &str, word: &Word) {
     if let Ok(payload) = serde_json::to_vec(word) {
         let _ = client.publish(subject.to_owned(), payload.into()).await;
         let _ = tokio::time::timeout(BEAT, client.flush()).await;
-    }
-}
-
-/// Takes what members hand over, in order, whatever becomes of the connection, until nobody wants it any more.
-async fn deliver(
-    nats: &(Client, Context),
-    run: &str,
-    members: usize,
-    (joiner, reading): (&mut Joiner, &Reading),
-    sink: &SyncSender<(Told, u64)>,
-) {
-    let mut next = 1;
-    let mut purging = Purging { last: Instant::now(), begun: BTreeMap::new() };
-    loop {
-        let _ = follow(nats, run, members, sink, (&mut *joiner, reading, &mut next, &mut purging)).await;
-        if sink_is_gone(sink) {
-            return;
-        }
-        tokio::time::sleep(BEAT / 4).await;
-    }
-}
-
-/// What was taken is removed from the server from time to time.
-struct Purging {
-    last: Instant,
-    /// Where the messages begin that have not come whole, by member.
-    begun: BTreeMap<usize, u64>,
-}
-
-impl Purging {
-    /// Everything below this number is done with: also who goes on with the run needs none of it.
-    fn end(&self, done: u64) -> u64 {
-        self.begun.values().copied().min().unwrap_or(u64::MAX).min(done + 1)
-    }
-}
-
-/// The number of the last message in a run's stream.
-async fn last_sequence(jetstream: &Context, run: &str) -> Result<u64, async_nats::Error> {
-    Ok(jetstream.get_stream(stream_of(run)).await?.cached_info().state.last_sequence)
-}
-
-/// Whether nobody takes anything: a look costs a message that is passed over.
-fn sink_is_gone(sink: &SyncSender<(Told, u64)>) -> bool {
-    let nothing = ((usize::MAX, Ok(Vec::new())), 0);
-    matches!(sink.try_send(nothing), Err(std::sync::mpsc::TrySendError::Disconnected(_)))
-}
-
-async fn follow(
-    (client, jetstream): &(Client, Context),
-    run: &str,
-    members: usize,
-    sink: &SyncSender<(Told, u64)>,
-    (joiner, reading, next, purging): (&mut Joiner, &Reading, &mut u64, &mut Purging),
-) -> Result<(), async_nats::Error> {
-    let stream = jetstream.get_stream(stream_of(run)).await?;
-    let config = pull::OrderedConfig {
-        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: *next },
-        ..pull::OrderedConfig::default()
-    };
-    let mut messages = stream.create_consumer(config).await?.messages().await?;
-    let connections = || client.statistics().connects.load(Ordering::Relaxed);
-    let connected = connections();
-    loop {
-        let message = match tokio::time::timeout(BEAT, messages.next()).await {
-            Ok(Some(message)) => message?,
-            Ok(None) => return Ok(()),
-            // a consumer does not outlive its server, which would be found out only after half a minute
-            Err(_) if connections() != connected || sink_is_gone(sink) => return Ok(()),
-            // what the server has and the consumer does not deliver is asked for anew
-            Err(_) if last_sequence(jetstream, run).await? >= *next => return Ok(()),
-            Err(_) => continue,
-        };
-        let sequence = message.info()?.stream_sequence;
-        if sequence < *next {
-            continue;
-        }
-        *next = sequence + 1;
-        let member = message.subject.rsplit('.').next().and_then(|member| member.parse::<usize>().ok());
-        let Some(member) = member.filter(|member| *member < members) else { continue };
-        let told = match joiner.add(member, &message.payload) {
-            Ok(None) => {
-                if joiner.is_within(member) {
-                    purging.begun.entry(member).or_insert(sequence);
-                }
-                reading.read.store(sequence, Ordering::Relaxed);
-                continue;
-            }
-            Ok(Some(told)) => Ok(told),
-            Err(flaw) => Err(flaw.to_string()),
-        };
-        purging.begun.remove(&member);
-        // what is not taken stays at the server: the runtime has a thread for those who wait
-        if tokio::task::block_in_place(|| sink.send(((member, told), sequence))).is_err() {
-            return Ok(());
-        }
-        reading.read.store(sequence, Ordering::Relaxed);
-        if purging.last.elapsed() > PURGE_EVERY {
-            purging.last = Instant::now();
-            let end = purging.end(reading.done.load(Ordering::Relaxed));
-            let _ = stream.purge().sequence(end).await;
-        }
     }
 }

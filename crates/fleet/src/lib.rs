@@ -21,14 +21,16 @@
 //! - **At least once, and counted once** ([`pieces`]): a message has a number, which the server and the reader both look at.
 //! - **An agent is no remote shell**: it drives hosts that its own list allows ([`allow`]), and starts no program.
 //! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
-//! - **An agent that is cut off stops before others have its share**: it stops after [`FENCED_AFTER`], and counts as lost after
-//!   [`GONE_AFTER`]. One whose connection NATS closed is replaced sooner, and may drive beside the others for 9 s.
+//! - **No two agents drive one share.** An agent sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
+//!   that NATS acknowledged. Driving threads look at the fence and at the clock before they send, so that an agent which stood
+//!   still sends nothing either. Others have the share of one of which nothing came for [`LOST_AFTER`], or that said it ended.
 
 mod agent;
 pub mod allow;
 pub mod clock;
 mod coordinator;
 mod error;
+mod fence;
 pub mod pieces;
 mod presence;
 mod protocol;
@@ -38,7 +40,7 @@ pub mod split;
 use std::time::Duration;
 
 pub use agent::{Job, Order, PrivateFolder, serve};
-pub use coordinator::{Coordinator, File, Here, Left, look};
+pub use coordinator::{Coordinator, File, ListedAgent, ResumeState, look};
 pub use error::FleetError;
 pub use presence::Presence;
 pub use protocol::TakeOver;
@@ -50,14 +52,16 @@ pub const ALONE_AFTER: Duration = Duration::from_secs(10);
 pub const CUT_AFTER: Duration = Duration::from_secs(30);
 /// An agent is lost of which a coordinator hears nothing for so long, though NATS can be reached: a cut of 10 s loses nothing.
 pub const GONE_AFTER: Duration = Duration::from_secs(15);
-/// Where others have the share of one that is lost, an agent stops by itself when nothing that it handed over was acknowledged
-/// for so long: before it counts as lost, and any other has its share.
+/// Where others have the share of one that is lost, an agent sends nothing once nothing that it handed over was acknowledged
+/// for so long.
 pub const FENCED_AFTER: Duration = Duration::from_secs(12);
+/// There an agent is lost of which a coordinator hears nothing for so long: its fence has passed.
+pub const LOST_AFTER: Duration = Duration::from_secs(13);
+/// Where nobody has the share of one that is lost, an agent sends nothing once it stood still for so long: it is about to be
+/// lost.
+pub const FROZEN_AFTER: Duration = Duration::from_secs(14);
 /// What a run handed over stays at NATS for so long after its agents have stopped by themselves: another coordinator may
 /// take it, and end the run.
 pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
-/// An agent whose connection the NATS server closed, and does not have for so long, is gone where others can take over from it: it
-/// was killed. Where the coordinator had no connection meanwhile, the server may have been restarted, and this tells nothing.
-pub const ABSENT_AFTER: Duration = Duration::from_secs(3);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

@@ -1,12 +1,13 @@
 //! Who is there: an entry for each agent, which expires unless the agent puts it again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use serde::{Deserialize, Serialize};
 
+use crate::BEAT;
 use crate::error::FleetError;
 
 /// The bucket with the agents.
@@ -88,12 +89,23 @@ pub(crate) async fn is_free(store: &Store, presence: &Presence) -> Result<(), Fl
     let entry = entry.map_err(|error| FleetError::nats("its key-value store", error))?;
     match entry.and_then(|entry| serde_json::from_slice::<Presence>(&entry).ok()) {
         Some(other) if other.instance != presence.instance => Err(FleetError::Usage(format!(
-            "an agent named {} is there already, at {}; give another --name, or wait {} s after its end",
-            other.name,
-            other.host,
-            EXPIRES.as_secs()
+            "an agent named {} is there already, at {}; give another --name",
+            other.name, other.host
         ))),
         _ => Ok(()),
+    }
+}
+
+/// The same, once the entry of one that was killed has expired.
+pub(crate) async fn will_be_free(store: &Store, presence: &Presence) -> Result<(), FleetError> {
+    let begun = Instant::now();
+    loop {
+        match is_free(store, presence).await {
+            Err(FleetError::Usage(_)) if begun.elapsed() < EXPIRES + BEAT => {
+                tokio::time::sleep(BEAT / 2).await
+            }
+            known => return known,
+        }
     }
 }
 

@@ -14,6 +14,8 @@ pub mod fleet_agent;
 #[cfg(feature = "fleet")]
 mod fleet_driver;
 #[cfg(feature = "fleet")]
+mod fleet_member;
+#[cfg(feature = "fleet")]
 pub(crate) mod fleet_resume;
 #[cfg(not(feature = "fleet"))]
 #[path = "drivers/no_resume.rs"]

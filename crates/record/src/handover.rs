@@ -9,19 +9,23 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::ThreadInterval;
+use crate::interval::{Held, ThreadInterval};
 use crate::ledger::Part;
 use crate::{DriveEnd, Event, Histogram, Packed, PhaseTimes, Traced, frame};
 
 /// The version of what is handed over. Driver and reader have the same, or do not begin.
-pub const HANDOVER_VERSION: u32 = 4;
+pub const HANDOVER_VERSION: u32 = 5;
 
 /// What a driver hands over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Handover<H = Histogram> {
+#[serde(bound(
+    serialize = "H: Serialize, H::Numbers: Serialize",
+    deserialize = "H: Deserialize<'de>, H::Numbers: Deserialize<'de>"
+))]
+pub enum Handover<H: Held = Histogram> {
     /// It is about to begin: always the first.
     Hello(Hello),
-    /// What a thread did in one interval, with its [share](ThreadInterval::keep_apart), and what it entered in the ledger.
+    /// What a thread did in one interval, with its [share](ThreadInterval::store_shares), and what it entered in the ledger.
     Interval(Box<ThreadInterval<H>>, Part),
     /// A request as it was.
     Traced(Box<Traced>),
@@ -77,7 +81,7 @@ impl<'a> Handover<Packed<'a>> {
     }
 }
 
-impl<'a, H: Deserialize<'a>> Handover<H> {
+impl<'a, H: Deserialize<'a> + Held<Numbers: Deserialize<'a>>> Handover<H> {
     fn decoded(bytes: &'a [u8]) -> io::Result<Handover<H>> {
         let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
         match postcard::take_from_bytes::<(u32, u32)>(bytes) {
@@ -161,7 +165,7 @@ mod tests {
             part.enter();
         }
         [0, 1, 4].into_iter().for_each(|number| part.acknowledge(number));
-        one.keep_apart();
+        one.store_shares();
         Handover::Interval(Box::new(one), part)
     }
 

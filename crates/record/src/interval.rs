@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Part;
-use crate::totals::First;
-use crate::{Counters, Histogram, OwnSeries, PartSeries, ThreadShare, frame};
+use crate::totals::LabelStart;
+use crate::{
+    Counters, Histogram, OwnNumbers, OwnSeries, Packed, PackedNumbers, PartSeries, ThreadShare, frame,
+};
 
 /// Microseconds in a second.
 pub const SECOND_US: u64 = 1_000_000;
@@ -143,12 +145,30 @@ pub struct PhaseCounts {
     pub dropped: u64,
 }
 
+/// How the histograms of an interval are held: to be counted in, or [`Packed`].
+pub trait Held {
+    /// How numbers of the scenario's own metrics are held then.
+    type Numbers: std::fmt::Debug + Clone;
+}
+
+impl Held for Histogram {
+    type Numbers = OwnNumbers;
+}
+
+impl<'a> Held for Packed<'a> {
+    type Numbers = PackedNumbers<'a>;
+}
+
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
 /// at the edges of phases, so that an interval lies wholly within a phase, and within the measured window or wholly outside.
 ///
-/// Several threads' may be [added up](crate::Summing) to one; then `shares` has what is told of each.
+/// Several threads' may be [added up](crate::IntervalSums) to one; then `shares` has what is told of each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ThreadInterval<H = Histogram> {
+#[serde(bound(
+    serialize = "H: Serialize, H::Numbers: Serialize",
+    deserialize = "H: Deserialize<'de>, H::Numbers: Deserialize<'de>"
+))]
+pub struct ThreadInterval<H: Held = Histogram> {
     /// Which driver thread.
     pub thread: u16,
     /// Begin, microseconds since the run began.
@@ -165,7 +185,7 @@ pub struct ThreadInterval<H = Histogram> {
     pub groups: Vec<Series<H>>,
     /// What was measured of the scenario's own metrics; only those of which anything was.
     #[serde(deserialize_with = "frame::series")]
-    pub own: Vec<OwnSeries>,
+    pub own: Vec<OwnSeries<H::Numbers>>,
     /// Where the time of good answers went, by step.
     #[serde(deserialize_with = "frame::series")]
     pub parts: Vec<PartSeries<H>>,
@@ -233,7 +253,7 @@ pub struct ThreadInterval<H = Histogram> {
     /// thread's.
     pub shares: Vec<ThreadShare>,
     /// What is told of each label's first requests, where `shares` are known apart.
-    pub firsts: Vec<(u16, First)>,
+    pub label_starts: Vec<(u16, LabelStart)>,
 }
 
 /// Most intervals of before in which requests were due that a thread turned to in one interval, each told by itself: a minute
@@ -282,7 +302,7 @@ impl ThreadInterval {
             failed_us: None,
             last_good_us: 0,
             shares: Vec::new(),
-            firsts: Vec::new(),
+            label_starts: Vec::new(),
         }
     }
 
@@ -295,16 +315,16 @@ impl ThreadInterval {
     }
 
     /// What is told of each label's first requests.
-    pub(crate) fn firsts(&self) -> Cow<'_, [(u16, First)]> {
+    pub(crate) fn label_starts(&self) -> Cow<'_, [(u16, LabelStart)]> {
         match &self.shares[..] {
-            [] => Cow::Owned(First::of_labels(self)),
-            _ => Cow::Borrowed(&self.firsts),
+            [] => Cow::Owned(LabelStart::of_labels(self)),
+            _ => Cow::Borrowed(&self.label_starts),
         }
     }
 
     /// Stores the figures of each thread, so that intervals can be added up.
-    pub fn keep_apart(&mut self) {
-        (self.shares, self.firsts) = (self.shares().into_owned(), self.firsts().into_owned());
+    pub fn store_shares(&mut self) {
+        (self.shares, self.label_starts) = (self.shares().into_owned(), self.label_starts().into_owned());
     }
 
     /// One of those offered was due in an interval before this one, in which this moment lies.
@@ -355,7 +375,7 @@ impl ThreadInterval {
             failed_us,
             last_good_us,
             shares,
-            firsts,
+            label_starts,
         } = self;
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
@@ -385,6 +405,6 @@ impl ThreadInterval {
         quiet.clear();
         *failed_us = None;
         shares.clear();
-        firsts.clear();
+        label_starts.clear();
     }
 }

@@ -98,6 +98,7 @@ mod grpc;
 mod handover;
 mod histogram;
 pub mod interval;
+mod interval_sums;
 mod journal;
 mod json;
 mod latency_log;
@@ -123,7 +124,6 @@ mod script_figures;
 pub mod sink;
 mod stretches;
 pub mod summary;
-mod summing;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -154,16 +154,19 @@ pub use grpc::{FIRST_WRONG_STATUS, GrpcCode, is_wrong_status, status_name};
 pub use handover::{HANDOVER_VERSION, Handover, Hello};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{
-    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series,
+    CoreWaits, EARLIER_MAX, ErrorExample, Held, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series,
     ThreadInterval,
 };
+pub use interval_sums::IntervalSums;
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
 pub use merge::{Due, MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use output_file::{OutputFile, write_output};
-pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
+pub use own::{
+    OWN_VALUE_MAX, OwnKind, OwnMetric, OwnNumbers, OwnSeries, OwnValues, PackedNumbers, UNITS_PER_ONE,
+};
 pub use packed::Packed;
 pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use ratio::{Ratio, RatioForm};
@@ -176,11 +179,10 @@ pub use script_figures::{ScriptCheck, ScriptFigure, ScriptFigures, ScriptMetric}
 pub use sink::{Facts, Sink, Sinks};
 pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
-pub use summing::Summing;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, First, LabelTotals, MACHINE, OwnTotals,
-    PhaseTotals, SYSTEM, ThreadShare, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
+    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelStart, LabelTotals, MACHINE,
+    OwnTotals, PhaseTotals, SYSTEM, ThreadShare, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
     tell_agents,
 };
 pub use traced::{LoggedAnswer, RequestParts, Traced};

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use crate::HISTOGRAM_DIGITS;
 use crate::distribution::rank;
@@ -41,7 +41,7 @@ pub struct OwnMetric {
 
 /// What a thread measured of one metric in an interval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OwnSeries {
+pub struct OwnSeries<N = OwnNumbers> {
     /// Index into the run's own metrics.
     pub metric: u16,
     /// How many numbers.
@@ -57,8 +57,98 @@ pub struct OwnSeries {
     /// What there was instead, the first time.
     pub example: Option<String>,
     /// The numbers, in [units](UNITS_PER_ONE); none of a counter.
-    #[serde(with = "values")]
-    pub values: Option<Histogram<u32>>,
+    pub values: Option<N>,
+}
+
+/// Numbers of one metric, counted in [units](UNITS_PER_ONE).
+#[derive(Debug, Clone)]
+pub struct OwnNumbers(Histogram<u32>);
+
+impl OwnNumbers {
+    fn new() -> OwnNumbers {
+        let counted = Histogram::new_with_bounds(1, UNITS_MAX, HISTOGRAM_DIGITS);
+        OwnNumbers(counted.expect("the bounds are constants that hdrhistogram accepts"))
+    }
+
+    fn add_packed(&mut self, more: PackedNumbers<'_>) {
+        // they were checked
+        let _ = walk(more.0, |units, count| self.0.saturating_record_n(units, count));
+    }
+}
+
+/// The same as bytes: in the journal, and from driver to coordinator. Each number that was counted, the lowest first, is its
+/// distance to the one before and its count, in postcard's form.
+#[derive(Debug, Clone, Copy)]
+pub struct PackedNumbers<'a>(&'a [u8]);
+
+impl<'a> PackedNumbers<'a> {
+    /// These bytes; none where they are no numbers.
+    fn checked(bytes: &'a [u8]) -> Option<PackedNumbers<'a>> {
+        let mut highest = 0;
+        walk(bytes, |units, _| highest = units)?;
+        (highest <= UNITS_MAX).then_some(PackedNumbers(bytes))
+    }
+}
+
+/// Tells of all numbers; none where the bytes are not whole.
+fn walk(mut bytes: &[u8], mut tell: impl FnMut(u64, u32)) -> Option<()> {
+    let mut units = 0_u64;
+    while !bytes.is_empty() {
+        let ((more, count), rest) = postcard::take_from_bytes::<(u64, u32)>(bytes).ok()?;
+        units = units.checked_add(more)?;
+        tell(units, count);
+        bytes = rest;
+    }
+    Some(())
+}
+
+impl Serialize for OwnNumbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (mut packed, mut before) = (Vec::new(), 0);
+        for one in self.0.iter_recorded() {
+            let units = one.value_iterated_to().min(UNITS_MAX);
+            let pair = (units - before, one.count_at_value());
+            packed = postcard::to_extend(&pair, packed).map_err(<S::Error as ser::Error>::custom)?;
+            before = units;
+        }
+        serializer.serialize_bytes(&packed)
+    }
+}
+
+impl<'de> Deserialize<'de> for OwnNumbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl de::Visitor<'_> for Bytes {
+            type Value = OwnNumbers;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("numbers and their counts")
+            }
+
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<OwnNumbers, E> {
+                let packed = PackedNumbers::checked(bytes);
+                let packed = packed.ok_or_else(|| E::invalid_value(de::Unexpected::Bytes(bytes), &self))?;
+                let mut numbers = OwnNumbers::new();
+                numbers.add_packed(packed);
+                Ok(numbers)
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for PackedNumbers<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = <&[u8]>::deserialize(deserializer)?;
+        PackedNumbers::checked(bytes).ok_or_else(|| de::Error::custom("not numbers and their counts"))
+    }
+}
+
+impl<N> OwnSeries<N> {
+    /// What tells it from others of an interval.
+    pub(crate) fn key(&self) -> u16 {
+        self.metric
+    }
 }
 
 impl OwnSeries {
@@ -72,7 +162,7 @@ impl OwnSeries {
             max: 0.0,
             no_number: 0,
             example: None,
-            values: (kind == OwnKind::Histogram).then(no_values),
+            values: (kind == OwnKind::Histogram).then(OwnNumbers::new),
         }
     }
 
@@ -87,17 +177,17 @@ impl OwnSeries {
         self.count += 1;
         self.sum += number;
         if let Some(values) = &mut self.values {
-            values.saturating_record((number * UNITS_PER_ONE).round() as u64);
+            values.0.saturating_record((number * UNITS_PER_ONE).round() as u64);
         }
     }
 
     /// Of the same metric, of which nothing was measured yet.
-    pub(crate) fn empty_as(of: &OwnSeries) -> OwnSeries {
+    pub(crate) fn empty_as(of: &OwnSeries<PackedNumbers<'_>>) -> OwnSeries {
         OwnSeries::empty(of.metric, if of.values.is_some() { OwnKind::Histogram } else { OwnKind::Counter })
     }
 
     /// Adds what another thread measured.
-    pub(crate) fn add_series(&mut self, more: &OwnSeries) {
+    pub(crate) fn add_series(&mut self, more: &OwnSeries<PackedNumbers<'_>>) {
         if more.count > 0 {
             (self.min, self.max) = ends(self.count, (self.min, self.max), (more.min, more.max));
         }
@@ -107,10 +197,8 @@ impl OwnSeries {
         if self.example.is_none() {
             self.example.clone_from(&more.example);
         }
-        if let (Some(values), Some(more)) = (&mut self.values, &more.values) {
-            for value in more.iter_recorded() {
-                values.saturating_record_n(value.value_iterated_to(), value.count_at_value());
-            }
+        if let (Some(values), Some(more)) = (&mut self.values, more.values) {
+            values.add_packed(more);
         }
     }
 
@@ -118,36 +206,7 @@ impl OwnSeries {
     pub fn clear(&mut self) {
         let OwnSeries { metric: _, count, sum, min, max, no_number, example, values } = self;
         (*count, *sum, *min, *max, *no_number, *example) = (0, 0.0, 0.0, 0.0, 0, None);
-        values.iter_mut().for_each(Histogram::reset);
-    }
-}
-
-fn no_values() -> Histogram<u32> {
-    Histogram::new_with_bounds(1, UNITS_MAX, HISTOGRAM_DIGITS)
-        .expect("the bounds are constants that hdrhistogram accepts")
-}
-
-/// Such a histogram as pairs of a value and its count.
-mod values {
-    use super::*;
-
-    pub(super) fn serialize<S: Serializer>(
-        values: &Option<Histogram<u32>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let pairs = |values: &Histogram<u32>| -> Vec<(u64, u32)> {
-            values.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value())).collect()
-        };
-        values.as_ref().map(pairs).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Histogram<u32>>, D::Error> {
-        let Some(pairs) = Option::<Vec<(u64, u32)>>::deserialize(deserializer)? else { return Ok(None) };
-        let mut values = no_values();
-        pairs.into_iter().for_each(|(value, count)| values.saturating_record_n(value, count));
-        Ok(Some(values))
+        values.iter_mut().for_each(|values| values.0.reset());
     }
 }
 
@@ -187,7 +246,7 @@ impl OwnValues {
     /// Adds what one thread measured in one interval.
     pub fn add(&mut self, series: &OwnSeries) {
         if let Some(values) = &series.values {
-            merge_counts(&mut self.values, values);
+            merge_counts(&mut self.values, &values.0);
         }
         let OwnSeries { count, sum, min, max, no_number, .. } = *series;
         self.add_counts(count, sum, (min, max));
@@ -248,7 +307,47 @@ impl OwnValues {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_back_and_is_added_as_it_is(
+            numbers in prop::collection::vec(prop_oneof![0.0..3.0, 0.0..OWN_VALUE_MAX], 0..200),
+            others in prop::collection::vec(0.0..3.0, 0..200),
+        ) {
+            let [mut one, mut other, mut both] = [(); 3].map(|()| OwnSeries::empty(0, OwnKind::Histogram));
+            others.iter().for_each(|number| one.add(*number));
+            numbers.iter().for_each(|number| other.add(*number));
+            others.iter().chain(&numbers).for_each(|number| both.add(*number));
+            let bytes = postcard::to_stdvec(&other).unwrap();
+            one.add_series(&postcard::from_bytes(&bytes).unwrap());
+            prop_assert_eq!(&one.values.unwrap().0, &both.values.unwrap().0);
+            prop_assert_eq!((one.count, one.min, one.max), (both.count, both.min, both.max));
+            let again: OwnSeries = postcard::from_bytes(&bytes).unwrap();
+            prop_assert_eq!(again.values.unwrap().0, other.values.unwrap().0);
+        }
+
+        #[test]
+        fn any_bytes_are_numbers_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(packed) = PackedNumbers::checked(&bytes) {
+                OwnNumbers::new().add_packed(packed);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_cut_off_or_too_high_are_refused() {
+        let packed = |pairs: &[(u64, u32)]| -> Vec<u8> {
+            pairs.iter().flat_map(|pair| postcard::to_stdvec(pair).unwrap()).collect()
+        };
+        let whole = packed(&[(300, 2), (UNITS_MAX - 300, 700)]);
+        assert!(PackedNumbers::checked(&whole).is_some());
+        assert!(PackedNumbers::checked(&whole[..whole.len() - 1]).is_none());
+        assert!(PackedNumbers::checked(&packed(&[(300, 2), (UNITS_MAX, 1)])).is_none());
+        assert!(PackedNumbers::checked(&packed(&[(300, 2), (u64::MAX, 1)])).is_none());
+    }
 
     fn of(numbers: &[f64]) -> OwnValues {
         let mut series = OwnSeries::empty(0, OwnKind::Histogram);
@@ -296,7 +395,7 @@ mod tests {
         let mut nothing = OwnValues::default();
         nothing.add(&other);
         assert_eq!((nothing.count, nothing.mean(), nothing.quantile(0.5)), (0, None, None));
-        assert!(other.values.is_some_and(|values| values.is_empty()));
+        assert!(other.values.is_some_and(|values| values.0.is_empty()));
     }
 
     #[test]

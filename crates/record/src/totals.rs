@@ -18,7 +18,7 @@ use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 use crate::{Counters, OwnMetric, Ratio};
 
-pub use achieved::{Achieved, First};
+pub use achieved::{Achieved, LabelStart};
 pub use bodies::Bodies;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
@@ -103,7 +103,7 @@ pub struct Totals {
     /// When the load began, microseconds since the run began.
     load_begin_us: Option<u64>,
     /// By label.
-    first: Vec<First>,
+    first: Vec<LabelStart>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
     /// What driving threads counted, over the whole run.
@@ -178,7 +178,7 @@ impl Totals {
             sessions_in_window: 0,
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
-            first: vec![First::default(); labels.len()],
+            first: vec![LabelStart::default(); labels.len()],
             lost_time: LostTime::default(),
             counters: Counters::default(),
             outlasting: BTreeMap::new(),
@@ -269,8 +269,8 @@ impl Totals {
         let load_begin_us = self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us));
         self.load_begin_us = Some(load_begin_us);
         let end_us = interval.end_us;
-        let open = interval.open_by_label.iter().map(|(label, _)| (*label, First::seen(end_us)));
-        for (label, mut first) in interval.firsts().iter().copied().chain(open) {
+        let open = interval.open_by_label.iter().map(|(label, _)| (*label, LabelStart::seen(end_us)));
+        for (label, mut first) in interval.label_starts().iter().copied().chain(open) {
             // within an interval nobody knows when: what is asked in the first is asked from the begin on
             let first_end_us = load_begin_us + end_us.saturating_sub(interval.start_us);
             first.seen_us = first.seen_us.map(|us| if us <= first_end_us { load_begin_us } else { us });

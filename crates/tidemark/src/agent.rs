@@ -2,6 +2,8 @@
 
 use std::io;
 
+#[cfg(feature = "fleet")]
+use tidemark_lab::EXIT_INTERRUPTED;
 use tidemark_lab::{EXIT_PASS, agent};
 
 use crate::args::AgentArguments;
@@ -21,7 +23,8 @@ pub fn agent(arguments: &AgentArguments) -> Result<u8, Failure> {
     Ok(EXIT_PASS)
 }
 
-/// Waits at NATS for runs, and drives for them.
+/// Waits at NATS for runs, and drives for them. A signal that ends it is told by the exit status: who keeps agents up (a Job of
+/// Kubernetes) starts another in its place.
 #[cfg(feature = "fleet")]
 fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
     use std::sync::Arc;
@@ -45,7 +48,7 @@ fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
         threads: arguments.threads.map(usize::from),
         allow: Allow(allow.collect::<Result<_, Failure>>()?),
     };
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, signalled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     if is_held {
         // it ends with whoever holds the other end, whatever becomes of that
         let stop = Arc::clone(&stop);
@@ -56,11 +59,12 @@ fn drive(url: &str, arguments: &AgentArguments) -> Result<u8, Failure> {
     }
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let watched = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&signalled)))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
         watched.map_err(|error| Failure::broken(format!("cannot watch signals: {error}")))?;
     }
     serve(&options, &stop, &|text| output::remark(&text), &scenario::again).map_err(fleet::failed)?;
-    Ok(EXIT_PASS)
+    Ok(if signalled.load(Ordering::Relaxed) { EXIT_INTERRUPTED } else { EXIT_PASS })
 }
 
 /// The first line of standard input, byte by byte: what follows is not for it.

@@ -6,7 +6,7 @@ use clap::Args;
 #[cfg(feature = "fleet")]
 use std::sync::Arc;
 #[cfg(feature = "fleet")]
-use tidemark_fleet::{FleetError, Here, Server};
+use tidemark_fleet::{FleetError, ListedAgent, Server};
 use tidemark_lab::RunOptions;
 #[cfg(feature = "fleet")]
 use tidemark_lab::drivers::fleet::{FleetOptions, OnLoss, Place};
@@ -147,8 +147,8 @@ pub fn failed(error: FleetError) -> Failure {
 }
 
 #[cfg(feature = "fleet")]
-fn json(agents: &[Here]) -> Result<String, Failure> {
-    let one = |agent: &Here| {
+fn json(agents: &[ListedAgent]) -> Result<String, Failure> {
+    let one = |agent: &ListedAgent| {
         let mut one = serde_json::to_value(&agent.presence)?;
         if let Some(object) = one.as_object_mut() {
             object.remove("instance");
@@ -165,13 +165,13 @@ fn json(agents: &[Here]) -> Result<String, Failure> {
 
 /// A line for each agent, in columns.
 #[cfg(feature = "fleet")]
-fn table(agents: &[Here]) -> String {
+fn table(agents: &[ListedAgent]) -> String {
     if agents.is_empty() {
         return "no agent is there; start one with: tidemark agent --nats URL\n".into();
     }
     let heads = ["NAME", "HOST", "CORES", "THREADS", "MEMORY", "CLOCK", "VERSION", "ALLOWS", "STATE"];
     let ms = |us: f64| us / 1_000.0;
-    let row = |agent: &Here| {
+    let row = |agent: &ListedAgent| {
         let of = &agent.presence;
         let clock = agent.offset.map_or("silent".to_owned(), |offset| {
             format!("{:+.3} ms ± {:.3}", ms(offset.offset_us as f64), ms(offset.bound_us as f64))
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    fn agents() -> Vec<Here> {
+    fn agents() -> Vec<ListedAgent> {
         let presence = |name: &str, run: Option<&str>| Presence {
             name: name.into(),
             instance: "i".into(),
@@ -232,8 +232,8 @@ mod tests {
         };
         let offset = Some(Offset { offset_us: -1_500, bound_us: 80 });
         vec![
-            Here { presence: presence("a", None), offset },
-            Here { presence: presence("eu-1", Some("R")), offset: None },
+            ListedAgent { presence: presence("a", None), offset },
+            ListedAgent { presence: presence("eu-1", Some("R")), offset: None },
         ]
     }
 

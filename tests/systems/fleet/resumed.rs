@@ -112,7 +112,7 @@ fn a_ledger_and_a_lost_agent_outlive_their_coordinator() {
     let text = format!(
         "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
          ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 100/s, hold: 14s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
+         load: {{rate: 100/s, hold: 24s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
         notes.address
     );
     std::fs::write(folder.path().join("s.yaml"), text).expect("written");
@@ -130,7 +130,7 @@ fn a_ledger_and_a_lost_agent_outlive_their_coordinator() {
     let output = resume(folder.path()).output().expect("it runs");
     let of = ended(&output);
     assert_eq!(output.status.code(), Some(3), "{of}");
-    assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 1_400, "{of}");
+    assert_eq!(number(&of, "/requests") + number(&of, "/dropped"), 2_400, "{of}");
     assert!(number(&of, "/dropped") > 0, "{of}");
     let verified = |name: &str| number(&of, &format!("/ledger/{name}"));
     assert_eq!((verified("lost"), verified("different"), verified("duplicated")), (0, 0, 0), "{of}");

@@ -294,6 +294,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let allotments = allotments.clone();
         let programs = options.programs.clone();
+        let fence_ns = options.fence_ns.clone();
         let codes = options.codes.clone().filter(|_| plan.sessions.iter().any(codes::has_code));
         let opens_websockets = options.open_websockets();
         let may_bind = programs::may_bind(&plan.sessions, &options);
@@ -353,6 +354,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 ledger_seed: options.ledger_seed,
                 spin: options.spin,
                 timestamps: options.timestamps,
+                fence_ns,
             };
             thread.run().0
         });
@@ -494,6 +496,7 @@ fn once<'a>(
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
+        fence_ns: options.fence_ns.clone(),
     })
 }
 

@@ -159,6 +159,8 @@ pub(crate) struct Thread<'a> {
     pub code: Option<Box<dyn Code>>,
     /// Whether the program may open WebSockets.
     pub opens_websockets: bool,
+    /// When no request may leave any more, where there is such a moment.
+    pub fence_ns: Option<Arc<AtomicU64>>,
     pub flow: Flow,
 }
 
@@ -230,8 +232,9 @@ impl Thread<'_> {
         loop {
             let now_ns = self.clock.now_ns();
             let told = self.control.read();
-            end.interrupted |= told != GO_ON;
-            if told == ABORT {
+            let is_fenced = self.is_fenced();
+            end.interrupted |= told != GO_ON || is_fenced;
+            if told == ABORT || is_fenced {
                 break;
             }
             // Where the driver is late, what was due before the end still begins: it is never silently skipped.
@@ -286,6 +289,13 @@ impl Thread<'_> {
         end.slowest = self.recorder.take_slowest();
         self.count(&mut end);
         (end, self.recorder)
+    }
+
+    /// Whether no request may leave any more. It reads the clock anew: the thread may just have stood still.
+    #[inline]
+    fn is_fenced(&self) -> bool {
+        let fence_ns = self.fence_ns.as_ref().map(|at| at.load(Ordering::Relaxed));
+        fence_ns.is_some_and(|fence_ns| self.clock.now_ns() >= fence_ns)
     }
 
     /// What is counted over the whole drive.
@@ -382,6 +392,10 @@ impl Thread<'_> {
         if let Some(alarm_ns) = self.timers.next_ns() {
             until_ns = until_ns.min(alarm_ns);
         }
+        // what is held back leaves with the wait
+        if self.is_fenced() {
+            return Ok(());
+        }
         let mut at_most = Duration::ZERO;
         if !self.spin && until_ns > now_ns {
             let mut now_ns = now_ns;
@@ -392,7 +406,7 @@ impl Thread<'_> {
             at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         }
         self.transport.wait(Some(at_most))?;
-        loop {
+        while !self.is_fenced() {
             match self.transport.next() {
                 Some((connection, Event::Answered { keeps_open })) => self.on_answer(connection, keeps_open),
                 Some((connection, event)) => self.on_event(connection, event),
@@ -410,11 +424,17 @@ impl Thread<'_> {
             }
         }
         for _ in 0..ALARMS_PER_TURN {
+            if self.is_fenced() {
+                return Ok(());
+            }
             let Some((session, alarm)) = self.timers.pop(now_ns) else { break };
             self.on_alarm(session, alarm, now_ns);
             self.run_granted();
         }
         for _ in 0..ARRIVALS_PER_TURN {
+            if self.is_fenced() {
+                return Ok(());
+            }
             match self.schedule.due(now_ns, &mut self.random) {
                 Due::Nothing => break,
                 Due::Begin(arrival) => {

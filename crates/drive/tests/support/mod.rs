@@ -313,6 +313,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
+        fence_ns: None,
     }
 }
 

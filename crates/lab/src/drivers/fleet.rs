@@ -16,12 +16,13 @@ use tidemark_drive::{Address, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::{Offset, REFUSED_ABOVE_US, TOLD_ABOVE_US};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{Coordinator, File, FleetError, Server};
-use tidemark_record::{Event, HANDOVER_VERSION, Handover, Packed, Summing};
+use tidemark_record::{Event, HANDOVER_VERSION, Handover, IntervalSums, Packed};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside::Origin;
 
 use super::fleet_agent::READY;
-use super::fleet_driver::{Agent, Fleet, read};
+use super::fleet_driver::{Fleet, read};
+use super::fleet_member::Agent;
 use super::fleet_ssh::{Machines, Placed};
 use super::fleet_task::{TASK, Task, files_of, tls_of};
 use super::{Driver, Handed, Setup, could_not_drive};
@@ -238,9 +239,6 @@ impl Chosen {
         })?;
         let agents = names.into_iter().zip(&self.dealt).zip(offsets);
         let agents = agents.map(|((name, threads), offset)| Agent::new(name, threads, offset)).collect();
-        if self.on_loss == OnLoss::Rebalance {
-            self.coordinator.watch();
-        }
         let share = Share { first: 0, all: self.threads(), begin, taken: None };
         let mut fleet = Fleet {
             agents,
@@ -255,7 +253,7 @@ impl Chosen {
             epoch: options.epoch,
             connected: Instant::now(),
             told,
-            summing: Summing::default(),
+            sums: IntervalSums::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss: self.on_loss,

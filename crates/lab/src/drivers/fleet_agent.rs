@@ -105,6 +105,7 @@ fn take_part(job: &Job, allow: &Allow, plan: PlanOf<'_>) -> io::Result<()> {
     };
     let share = Share { begin, ..share };
     (begun.options.epoch, begun.options.share) = (epoch, Some(share));
+    begun.options.fence_ns = Some(job.fence_ns());
     let parts = Parts::default();
     let hand_over: HandOver<'_> = &hand_over;
     std::thread::scope(|scope| {

@@ -9,139 +9,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
-use tidemark_fleet::clock::Offset;
 use tidemark_fleet::split::deal;
-use tidemark_fleet::{ABSENT_AFTER, ALONE_AFTER, Coordinator, GONE_AFTER, TakeOver};
-use tidemark_record::summary::{AgentFigures, TakenThreads};
-use tidemark_record::{Before, Event, Handover, Packed, SECOND_US, Summing, ThreadInterval, ThreadShare};
+use tidemark_fleet::{ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver};
+use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
 
 use super::fleet::{OnLoss, THREADS_MAX};
 use super::fleet_agent::READY;
+use super::fleet_member::{Agent, LostThread, Part};
 use super::{Driver, Ended, Handed, TakenOver, add};
 use crate::error::LabError;
 use crate::timetable::microseconds;
 
 /// Between the moment at which a share is given to others and the second from which they have it: they hear of it, and begin.
 const TAKEN_AFTER_US: u64 = SECOND_US / 2;
+/// Only an agent of which something came within this time takes threads over: it hands over once a second.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 pub(super) fn read(message: &[u8]) -> Result<Handover<Packed<'_>>, String> {
     Handover::packed(message).map_err(|error| format!("what it hands over cannot be read: {error}"))
-}
-
-/// Threads that an agent drives: its own, or those that it took over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Part {
-    /// The first arrivals and users that they take.
-    pub(super) threads: Range<usize>,
-    /// The number of the first of them.
-    pub(super) number: usize,
-    /// Where the last interval of each ended, microseconds since the run began; before the first, where that begins. Whoever
-    /// goes on with a run sees it by what is recorded.
-    #[serde(skip)]
-    pub(super) told_us: Vec<u64>,
-    /// From when on they are its, where they were another's.
-    pub(super) taken_us: Option<u64>,
-    /// Requests due within the measured window of which it has not told what became.
-    #[serde(skip)]
-    pub(super) open: u64,
-}
-
-impl Part {
-    /// The same, of which nothing is told yet.
-    pub(super) fn untold(self) -> Part {
-        Part { told_us: vec![self.taken_us.unwrap_or(0); self.threads.len()], ..self }
-    }
-
-    /// Takes note of what one of its threads did in an interval; none where that is another's, and false where it was told before.
-    pub(super) fn note(&mut self, share: &ThreadShare, (start_us, end_us): (u64, u64)) -> Option<bool> {
-        let told_us = self.told_us.get_mut(usize::from(share.thread).checked_sub(self.number)?)?;
-        let is_new = end_us > *told_us;
-        *told_us = end_us.max(*told_us);
-        // what is given up lies within what was told
-        let gives_up = end_us - start_us.min(end_us) == 1;
-        if is_new || gives_up {
-            self.open = (self.open + share.measured_offered).saturating_sub(share.measured_ended);
-        }
-        Some(is_new)
-    }
-
-    /// Its threads, and where the last interval of each ended.
-    fn lost(&self) -> impl Iterator<Item = LostThread> + '_ {
-        self.threads.clone().zip(self.told_us.iter().copied())
-    }
-}
-
-/// An agent while it drives.
-pub(super) struct Agent {
-    pub(super) name: String,
-    pub(super) parts: Vec<Part>,
-    /// When something came from it last.
-    pub(super) heard: Instant,
-    pub(super) end: Option<DriveEnd>,
-    /// The message that had its end.
-    pub(super) ended_by: u64,
-    pub(super) lost: Option<String>,
-    /// That others have all of its share since it is lost.
-    pub(super) replaced: bool,
-    /// When its share ended, once it is lost: others have it from then on, or nobody. Microseconds since the run began.
-    pub(super) until_us: u64,
-    /// Whether it drives, as far as is known: one that stopped as no coordinator was there does not.
-    pub(super) drives: bool,
-    pub(super) offset: Offset,
-}
-
-impl Agent {
-    pub(super) fn new(name: String, threads: &Range<usize>, offset: Offset) -> Agent {
-        let told_us = vec![0; threads.len()];
-        let own = Part { threads: threads.clone(), number: threads.start, told_us, taken_us: None, open: 0 };
-        Agent {
-            name,
-            parts: vec![own],
-            heard: Instant::now(),
-            end: None,
-            ended_by: 0,
-            lost: None,
-            replaced: false,
-            until_us: u64::MAX,
-            drives: true,
-            offset,
-        }
-    }
-
-    pub(super) fn is_there(&self) -> bool {
-        self.end.is_none() && self.lost.is_none()
-    }
-
-    fn threads(&self) -> usize {
-        self.parts.iter().map(|part| part.threads.len()).sum()
-    }
-
-    /// Where the last interval ended that came from it, microseconds since the run began.
-    pub(super) fn last_us(&self) -> u64 {
-        self.parts.iter().flat_map(|part| &part.told_us).copied().max().unwrap_or(0)
-    }
-
-    fn figures(&self) -> AgentFigures {
-        // the first are its own
-        let own = self.parts.first();
-        let taken = self.parts.iter().filter_map(|part| {
-            let (first_thread, threads) = (part.number as u64, part.threads.len() as u64);
-            Some(TakenThreads { first_thread, threads, from_s: part.taken_us? as f64 / 1e6 })
-        });
-        AgentFigures {
-            agent: self.name.clone(),
-            first_thread: own.map_or(0, |own| own.number as u64),
-            threads: own.map_or(0, |own| own.threads.len() as u64),
-            clock_offset_us: self.offset.offset_us,
-            clock_bound_us: self.offset.bound_us,
-            lost: self.lost.clone(),
-            taken: taken.collect(),
-            ..AgentFigures::default()
-        }
-    }
 }
 
 /// Agents that drive.
@@ -158,7 +45,7 @@ pub(super) struct Fleet {
     /// What is to be told next.
     pub(super) told: VecDeque<Handed>,
     /// What agents did in seconds that are not whole.
-    pub(super) summing: Summing,
+    pub(super) sums: IntervalSums,
     /// What was due at agents that are gone, in order of time.
     pub(super) never_sent: VecDeque<ThreadInterval>,
     pub(super) stopped: bool,
@@ -187,9 +74,6 @@ pub(super) struct Fleet {
     pub(super) idle: bool,
 }
 
-/// A thread of an agent that is lost: which arrivals and users it takes, and where its last interval ended, microseconds.
-pub(super) type LostThread = (usize, u64);
-
 impl Fleet {
     /// What an agent handed over in the message of this number.
     fn take(&mut self, member: usize, number: u64, handover: Handover<Packed<'_>>) -> Option<Handed> {
@@ -214,7 +98,7 @@ impl Fleet {
                 share.ledger = part;
                 let there = self.agents.iter().filter(|agent| agent.is_there());
                 let threads = there.map(Agent::threads).sum();
-                if let Err(reason) = self.summing.add(*interval, number, threads) {
+                if let Err(reason) = self.sums.add(*interval, number, threads) {
                     self.lose(member, reason);
                 }
                 None
@@ -225,8 +109,12 @@ impl Fleet {
                 Some(Handed::Event(Event { text, ..event }))
             }
             Handover::End(end) => {
+                let was_stopped = end.interrupted && !self.stopped;
                 (agent.end, agent.ended_by) = (Some(*end), number);
                 self.unstored_end = true;
+                if was_stopped {
+                    self.lose_ended(member, "it was stopped".into());
+                }
                 None
             }
             // what it said to another coordinator
@@ -235,8 +123,13 @@ impl Fleet {
                 self.not_taken(member, number.into(), &reason);
                 None
             }
-            Handover::Error(reason) => {
+            // what it took over may still go on
+            Handover::Error(reason) if agent.parts.len() > 1 => {
                 self.lose(member, reason);
+                None
+            }
+            Handover::Error(reason) => {
+                self.lose_ended(member, reason);
                 None
             }
             Handover::Hello(_) | Handover::Traced(_) => {
@@ -255,8 +148,24 @@ impl Fleet {
         self.told.push_back(Handed::Event(Event { at_us, kind: "agent".into(), text }));
     }
 
-    /// An agent hands nothing over any more: what is due at it from its last interval on is never sent, or taken over.
+    /// An agent hands nothing over any more, and may still send until its fence.
     fn lose(&mut self, member: usize, reason: String) {
+        let since_zero = self.agents[member].heard.saturating_duration_since(self.epoch);
+        self.give_up(member, reason, microseconds(since_zero + FENCED_AFTER));
+    }
+
+    /// An agent said that it ended before its time.
+    fn lose_ended(&mut self, member: usize, reason: String) {
+        if let Some(end) = &mut self.agents[member].end {
+            // the run goes on
+            (end.interrupted, end.phases) = (false, self.phases.clone());
+        }
+        self.give_up(member, reason, 0);
+    }
+
+    /// What is due at an agent from its last interval on is never sent, or taken over: not before its fence, microseconds since
+    /// the run began.
+    fn give_up(&mut self, member: usize, reason: String, fence_us: u64) {
         let agent = &mut self.agents[member];
         let (name, last_us) = (agent.name.clone(), agent.last_us());
         agent.lost = Some(reason.clone());
@@ -267,7 +176,7 @@ impl Fleet {
             self.tell(format!("{name} is lost: {reason}"));
             return self.store();
         }
-        let (taken, from_us) = self.dealt_anew(&lost);
+        let (taken, from_us) = self.dealt_anew(&lost, fence_us);
         self.agents[member].until_us = from_us;
         let never = self.give_up_due(&parts, from_us);
         let from = last_us as f64 / 1e6;
@@ -317,17 +226,20 @@ impl Fleet {
         count
     }
 
-    /// Deals threads of an agent that is lost out to those that are left, and from when on they have them; nothing where nobody
-    /// is to have them, or can.
-    fn dealt_anew(&self, lost: &[LostThread]) -> (Vec<TakeOver>, u64) {
-        let from_us = (self.now_us() + TAKEN_AFTER_US).div_ceil(SECOND_US) * SECOND_US;
+    /// Deals threads of an agent that is lost out to those that are left, and from when on they have them: after its fence.
+    /// Nothing where nobody is to have them, or can.
+    fn dealt_anew(&self, lost: &[LostThread], fence_us: u64) -> (Vec<TakeOver>, u64) {
+        let from_us = (self.now_us() + TAKEN_AFTER_US).max(fence_us).div_ceil(SECOND_US) * SECOND_US;
         let is_over = self.phases.last().is_none_or(|last| last.end_us <= from_us);
         let nothing = (Vec::new(), u64::MAX);
         if self.on_loss != OnLoss::Rebalance || is_over || self.next_number + lost.len() > THREADS_MAX {
             return nothing;
         }
-        let is_there =
-            |member: &usize| self.agents[*member].is_there() && !self.coordinator.is_absent(*member).0;
+        // one that is silent may be about to be lost, too
+        let is_there = |member: &usize| {
+            let agent = &self.agents[*member];
+            agent.is_there() && agent.heard.elapsed() < HEARD_WITHIN
+        };
         let mut takers: Vec<usize> = (0..self.agents.len()).filter(is_there).collect();
         if takers.is_empty() {
             return nothing;
@@ -417,7 +329,7 @@ impl Fleet {
     /// What is to be handed on now.
     fn ready(&mut self) -> Option<Handed> {
         let told = self.again().or_else(|| self.told.pop_front());
-        told.or_else(|| self.due().or_else(|| self.summing.next_whole()).map(Handed::Interval))
+        told.or_else(|| self.due().or_else(|| self.sums.next_whole()).map(Handed::Interval))
     }
 
     fn is_over(&self) -> bool {
@@ -426,7 +338,7 @@ impl Fleet {
 
     /// Whether all that an agent handed over before its end is recorded.
     pub(super) fn is_recorded(&self, agent: &Agent) -> bool {
-        self.summing.first_message().is_none_or(|first| first > agent.ended_by)
+        self.sums.first_message().is_none_or(|first| first > agent.ended_by)
     }
 
     /// What was never sent by now; all of it once nobody drives any more and the load is over.
@@ -441,6 +353,7 @@ impl Fleet {
         if !self.coordinator.is_connected() {
             self.connected = Instant::now();
         }
+        let gone_after = if self.on_loss == OnLoss::Rebalance { LOST_AFTER } else { GONE_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
             if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
@@ -453,16 +366,14 @@ impl Fleet {
                 continue;
             }
             let silent = agent.heard.max(self.connected).elapsed();
-            if agent.is_there() && silent > GONE_AFTER {
-                self.lose(member, format!("nothing came from it for {} s", GONE_AFTER.as_secs()));
-            } else if agent.is_there()
-                && silent > ABSENT_AFTER
-                && self.connected < agent.heard
-                && self.coordinator.is_absent(member).1
-            {
-                let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
-                self.lose(member, reason);
+            if !agent.is_there() || silent < gone_after {
+                continue;
             }
+            // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
+            if silent < gone_after * 2 && !self.coordinator.has_told_all_of(member) {
+                return;
+            }
+            self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
         }
     }
 }
@@ -475,17 +386,19 @@ fn threads(first: usize, count: usize) -> String {
     }
 }
 
-/// Why a run is no pass in which these were lost, whose share others took over.
-fn taken_over(names: &[String]) -> String {
-    match names {
-        [one] => format!(
-            "agent {one} was lost and others took its share over; what it sent after its last report is not known"
+/// Why a run is no pass in which these were lost, whose share others took over. `ended`: each of them said that it ended.
+fn taken_over(names: &[String], ended: bool) -> String {
+    let (agents, share, sent) = match names {
+        [one] => (format!("agent {one} was"), "its share", "what it sent after its last report"),
+        _ => (
+            format!("agents {} were", in_words(names)),
+            "their share",
+            "what they sent after their last reports",
         ),
-        _ => format!(
-            "agents {} were lost and others took their share over; what they sent after their last reports is not known",
-            in_words(names)
-        ),
-    }
+    };
+    let missing =
+        if ended { "what was due in between was never sent".into() } else { format!("{sent} is not known") };
+    format!("{agents} lost and others took {share} over; {missing}")
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -510,7 +423,7 @@ impl Driver for Fleet {
             }
             let left = until.saturating_duration_since(Instant::now());
             if self.is_over() {
-                let rest = self.summing.take_first().map(Handed::Interval);
+                let rest = self.sums.take_first().map(Handed::Interval);
                 if rest.is_some() || self.never_sent.is_empty() || self.stopped {
                     return rest.unwrap_or(Handed::Over);
                 }
@@ -526,7 +439,7 @@ impl Driver for Fleet {
                 self.unstored_end = false;
                 self.store();
             }
-            self.coordinator.done(self.summing.first_message());
+            self.coordinator.done(self.sums.first_message());
             let told = self.coordinator.next(left);
             self.idle = told.is_err();
             let Ok((member, message)) = told else { return Handed::Nothing };
@@ -567,10 +480,10 @@ impl Driver for Fleet {
         let lost = lost.filter_map(|agent| Some(format!("agent {}: {}", agent.name, agent.lost.as_ref()?)));
         let lost: Vec<String> = lost.collect();
         let broke = (!lost.is_empty()).then(|| lost.join("; "));
-        let replaced = agents.iter().filter(|agent| agent.replaced);
-        let replaced: Vec<String> = replaced.map(|agent| agent.name.clone()).collect();
-        let taken_over =
-            (!replaced.is_empty()).then(|| TakenOver { reason: taken_over(&replaced), never_sent: missing });
+        let replaced = || agents.iter().filter(|agent| agent.replaced);
+        let names: Vec<String> = replaced().map(|agent| agent.name.clone()).collect();
+        let reason = taken_over(&names, replaced().all(|agent| agent.end.is_some()));
+        let taken_over = (!names.is_empty()).then_some(TakenOver { reason, never_sent: missing });
         let resumed = (!resumed.is_empty()).then(|| resumed.join("; "));
         let told = agents.iter().map(Agent::figures).collect();
         let mut ends = agents.into_iter().filter_map(|agent| agent.end);

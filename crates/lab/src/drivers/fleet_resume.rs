@@ -8,15 +8,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tidemark_drive::{DriveEnd, DriveOptions, PhaseTimes, Share};
 use tidemark_fleet::clock::Offset;
-use tidemark_fleet::{Coordinator, FleetError, Left, PrivateFolder};
-use tidemark_record::{Before, Summing, read_fleet, write_fleet};
+use tidemark_fleet::{Coordinator, FleetError, PrivateFolder, ResumeState};
+use tidemark_record::{Before, IntervalSums, read_fleet, write_fleet};
 use tidemark_scenario::Plan;
 use tidemark_scenario::outside;
 use tidemark_scenario::plan::{HttpVersion, Store, System, SystemOrigin};
 
 use super::fleet::{FleetOptions, OnLoss, Place as Waits, VERSION, refused};
 use super::fleet_agent::PlanOf;
-use super::fleet_driver::{Agent, Fleet, Part};
+use super::fleet_driver::Fleet;
+use super::fleet_member::{Agent, Part};
 use super::fleet_task::{TASK, TASK_BYTES_MAX, Task, given_of, settle};
 use super::{Driver, Handed, Place, could_not_drive};
 use crate::error::LabError;
@@ -28,7 +29,7 @@ use crate::run_options::RunOptions;
 pub(super) struct Stored {
     /// The program that wrote it, and the version of what is handed over to it.
     pub(super) version: (String, u32),
-    pub(super) left: Left,
+    pub(super) left: ResumeState,
     begin: Duration,
     phases: Vec<PhaseTimes>,
     agents: Vec<StoredAgent>,
@@ -166,9 +167,6 @@ impl Fleet {
         let all =
             stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
         let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
-        if stored.rebalance {
-            coordinator.watch();
-        }
         let mut fleet = Fleet {
             agents: stored.agents.into_iter().zip(drive).zip(offsets).map(agent).collect(),
             phases: stored.phases,
@@ -179,7 +177,7 @@ impl Fleet {
             epoch,
             connected: now,
             told: VecDeque::new(),
-            summing: Summing::default(),
+            sums: IntervalSums::default(),
             never_sent: VecDeque::new(),
             stopped: false,
             on_loss,
@@ -206,7 +204,7 @@ impl Fleet {
     }
 
     /// The same with what agents are about to hear. Gives whether it is written: if not, they must not hear it.
-    pub(super) fn store_as(&mut self, left: Left) -> bool {
+    pub(super) fn store_as(&mut self, left: ResumeState) -> bool {
         let agent = |agent: &Agent| StoredAgent {
             name: agent.name.clone(),
             parts: agent.parts.clone(),

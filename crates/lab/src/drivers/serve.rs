@@ -94,6 +94,7 @@ pub(super) fn begin(
         codes: crate::script::codes(&plan, setup.seed),
         epoch,
         wall_epoch,
+        fence_ns: None,
     };
     let shared = Arc::new(Shared::of(&plan));
     Ok(Begun { plan: Arc::new(plan), shared, options, epoch_us: setup.epoch_us, traced: setup.traced })
@@ -153,7 +154,7 @@ impl Begun {
                 for example in &mut interval.examples {
                     example.detail = secrets.masked(&example.detail);
                 }
-                interval.keep_apart();
+                interval.store_shares();
                 let part = std::mem::take(&mut interval.ledger);
                 let handover = Handover::Interval(Box::new(interval), part);
                 hand_over(&handover)?;

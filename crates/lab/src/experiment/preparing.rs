@@ -349,6 +349,7 @@ impl Experiment {
             codes: crate::script::codes(&self.plan, self.seed),
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
+            fence_ns: None,
         }
     }
 

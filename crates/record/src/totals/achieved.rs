@@ -79,26 +79,26 @@ struct Growth {
 
 /// What is known of a label from before the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct First {
+pub struct LabelStart {
     /// When a request of it was first seen, microseconds since the run began: later steps of a session are asked later.
     pub(super) seen_us: Option<u64>,
     /// How long the fastest tenth of a thread's good answers in an interval took, microseconds: a backlog that grows is small then.
     fastest_us: Option<u64>,
 }
 
-impl First {
+impl LabelStart {
     /// A request was under way then.
-    pub(super) fn seen(at_us: u64) -> First {
-        First { seen_us: Some(at_us), fastest_us: None }
+    pub(super) fn seen(at_us: u64) -> LabelStart {
+        LabelStart { seen_us: Some(at_us), fastest_us: None }
     }
 
     /// Of each label of which a thread tells in an interval.
-    pub(crate) fn of_labels(interval: &ThreadInterval) -> Vec<(u16, First)> {
+    pub(crate) fn of_labels(interval: &ThreadInterval) -> Vec<(u16, LabelStart)> {
         let first = |series: &Series| {
             let took_us = series.response_time_us.min();
             let is_before = !interval.in_window && !series.outcome.is_error();
             let fastest_us = is_before.then_some(&series.service_time_us).filter(|times| !times.is_empty());
-            First {
+            LabelStart {
                 // histograms tell times a little too short
                 seen_us: Some(interval.end_us.saturating_sub(took_us + took_us / 100)),
                 fastest_us: fastest_us.map(|times| times.value_at_quantile(UNQUEUED_SHARE)),
@@ -108,7 +108,7 @@ impl First {
     }
 
     /// Adds what else is known.
-    pub(crate) fn add(&mut self, other: First) {
+    pub(crate) fn add(&mut self, other: LabelStart) {
         let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
         self.seen_us = least(self.seen_us, other.seen_us);
         self.fastest_us = least(self.fastest_us, other.fastest_us);
@@ -146,7 +146,7 @@ impl Totals {
             false => self.by_label.iter().map(|of| self.in_service(of)).sum(),
         };
         let labels = match self.by_label.is_empty() {
-            true => self.label_flow(&self.all, First::default(), fastest_s).into_iter().collect(),
+            true => self.label_flow(&self.all, LabelStart::default(), fastest_s).into_iter().collect(),
             false => self.label_flows(0..self.by_label.len(), fastest_s),
         };
         let flow = Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: None };
@@ -174,7 +174,7 @@ impl Totals {
         labels.filter_map(flow).collect()
     }
 
-    fn label_flow(&self, of: &LabelTotals, first: First, fastest_s: f64) -> Option<LabelFlow> {
+    fn label_flow(&self, of: &LabelTotals, first: LabelStart, fastest_s: f64) -> Option<LabelFlow> {
         let window = self.window?;
         let begin_us = first.seen_us.or(self.load_begin_us).unwrap_or(window.start_us);
         let asked_us = window.end_us.saturating_sub(begin_us.max(window.start_us));

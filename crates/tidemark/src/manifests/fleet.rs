@@ -70,8 +70,8 @@ pub fn files(agents: u16, allowed: &[String], image: &str) -> Result<Vec<File>, 
 /// What comes next, in words.
 pub fn next(dir: &str) -> String {
     format!(
-        "Next:\n  kubectl apply -f {dir}/kubernetes\n  kubectl port-forward service/{NATS} {NATS_PORT} &\n  \
-         tidemark run SCENARIO --fleet URL   # of 127.0.0.1:{NATS_PORT}, with the login of the Secret {NAME}: docs/fleet.md\n  \
+        "Next:\n  kubectl apply -f {dir}/kubernetes\n  kubectl rollout status deployment/{NATS}\n  kubectl port-forward service/{NATS} {NATS_PORT} &\n  \
+         tidemark run SCENARIO --agents N --fleet URL   # of 127.0.0.1:{NATS_PORT}, with the login of the Secret {NAME}: docs/fleet.md\n  \
          kubectl delete -f {dir}/kubernetes"
     )
 }

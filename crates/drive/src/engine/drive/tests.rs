@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_record::{ErrorExample, Outcome};
@@ -58,18 +59,22 @@ impl<I: Io> Io for Late<I> {
     }
 }
 
-/// What became of one request whose answer came at once, while the thread was held up for so long.
-fn held_up(held_up: Duration) -> Option<ErrorExample> {
+/// What became of so many requests, one behind the other, while the thread was held up for so long after the first; and how many
+/// the server saw.
+fn held_up(held_up: Duration, requests: usize, fence: Option<Duration>) -> (Option<ErrorExample>, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap());
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
     std::thread::spawn(move || {
         for mut socket in listener.incoming().flatten() {
-            let _ = socket.read(&mut [0; 4096]);
-            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            let _ = socket.read(&mut [0; 4096]);
+            while socket.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {
+                count.fetch_add(1, Ordering::Relaxed);
+                let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            }
         }
     });
-    let plan = testing::plan(vec![RequestPlan {
+    let request = || RequestPlan {
         label: 0,
         target: 0,
         ask: testing::get("/"),
@@ -80,7 +85,9 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         checks: Vec::new(),
         shown_body_bytes: 0,
         follow: None,
-    }]);
+    };
+    let mut plan = testing::plan((0..requests).map(|_| request()).collect());
+    plan.sessions[0].ops = (0..requests as u16).map(Op::Request).chain([Op::End]).collect();
     let target = Target { address: address.clone(), ..testing::target() };
     let options = DriveOptions {
         threads: 1,
@@ -97,6 +104,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         codes: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
+        fence_ns: fence.map(|fence| Arc::new(AtomicU64::new(nanoseconds(fence)))),
     };
     let shared = Shared::new(0, Vec::new());
     let io = Poller::new(options.io, 1).unwrap().into_io(Dialer::new(&address, 1), 1, false).unwrap();
@@ -104,14 +112,25 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     let plans = plans(&plan, &options.targets);
     let places = few(&plans, &options, 1);
     let thread = once(&plan, &plan.sessions[0], &shared, &options, &places, ONCE_THREAD, late).unwrap();
-    let (_, recorder) = thread.run();
-    recorder.first_failure().cloned()
+    let (end, recorder) = thread.run();
+    assert_eq!(end.interrupted, fence.is_some_and(|fence| fence < held_up));
+    // what has left has come by then
+    std::thread::sleep(Duration::from_millis(100));
+    (recorder.first_failure().cloned(), seen.load(Ordering::Relaxed))
 }
 
 #[test]
 fn an_answer_that_is_read_after_its_time_is_none() {
     // a machine that stands still holds it up, too
-    assert!((0..3).any(|_| held_up(Duration::from_millis(1)).is_none()));
-    let failure = held_up(TIMEOUT * 2).unwrap();
+    assert!((0..3).any(|_| held_up(Duration::from_millis(1), 1, None).0.is_none()));
+    let failure = held_up(TIMEOUT * 2, 1, None).0.unwrap();
     assert_eq!(failure.outcome, Outcome::Timeout, "{failure:?}");
+}
+
+#[test]
+fn nothing_leaves_after_the_fence_from_a_thread_that_stood_still() {
+    // within the time of the request: its answer is there, and the next one is due
+    let stood_still = TIMEOUT * 4 / 5;
+    assert_eq!(held_up(stood_still, 2, Some(TIMEOUT * 3 / 5)).1, 1);
+    assert!((0..3).any(|_| held_up(stood_still, 2, Some(TIMEOUT * 20)).1 == 2));
 }

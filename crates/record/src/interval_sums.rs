@@ -4,7 +4,7 @@
 use crate::frame::SERIES_MAX;
 use crate::interval::{PhaseCounts, Series, ThreadInterval};
 use crate::merge::Pending;
-use crate::totals::{First, keep_first};
+use crate::totals::{LabelStart, keep_first};
 use crate::{OwnSeries, Packed, PartSeries, new_histogram};
 
 /// Intervals that may wait for slower drivers. Whoever is slower yet is told of apart.
@@ -12,7 +12,7 @@ const WAITING_MAX: usize = 2;
 
 /// Intervals that wait until all drivers have handed them over.
 #[derive(Debug, Default)]
-pub struct Summing(Pending<(u64, u64, bool), Sum>);
+pub struct IntervalSums(Pending<(u64, u64, bool), Sum>);
 
 #[derive(Debug)]
 struct Sum {
@@ -21,7 +21,7 @@ struct Sum {
     from: u64,
 }
 
-impl Summing {
+impl IntervalSums {
     /// Adds what came in the message of this number. `threads`: how many tell of each interval.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Summing {
 }
 
 impl ThreadInterval {
-    /// Adds what others did in the same interval, [kept apart](ThreadInterval::keep_apart).
+    /// Adds what others did in the same interval, [kept apart](ThreadInterval::store_shares).
     fn add(&mut self, more: ThreadInterval<Packed<'_>>) -> Result<(), String> {
         // every field by name: one that is added has to be thought of here
         let ThreadInterval {
@@ -102,14 +102,13 @@ impl ThreadInterval {
             failed_us,
             last_good_us: _,
             shares,
-            firsts,
+            label_starts,
         } = more;
         let (of, of_packed) = (Series::key, Series::key);
-        let metric = |of: &OwnSeries| of.metric;
         let lengths = [
             length(&self.series, &series, (of, of_packed)),
             length(&self.groups, &groups, (of, of_packed)),
-            length(&self.own, &own, (metric, metric)),
+            length(&self.own, &own, (OwnSeries::key, OwnSeries::key)),
             length(&self.parts, &parts, (PartSeries::key, PartSeries::key)),
         ];
         if lengths.into_iter().any(|length| length > SERIES_MAX) {
@@ -117,7 +116,8 @@ impl ThreadInterval {
         }
         add_each(&mut self.series, &series, (of, of_packed), Series::empty_as, Series::add);
         add_each(&mut self.groups, &groups, (of, of_packed), Series::empty_as, Series::add);
-        add_each(&mut self.own, &own, (metric, metric), OwnSeries::empty_as, OwnSeries::add_series);
+        let own_key = (OwnSeries::key, OwnSeries::key);
+        add_each(&mut self.own, &own, own_key, OwnSeries::empty_as, OwnSeries::add_series);
         let new = |of: &PartSeries<Packed<'_>>| PartSeries::empty(of.label, of.measured);
         add_each(&mut self.parts, &parts, (PartSeries::key, PartSeries::key), new, PartSeries::add);
         self.offered += offered;
@@ -150,9 +150,11 @@ impl ThreadInterval {
             (known, other) => known.or(other),
         };
         self.shares.extend(shares);
-        let label = |of: &(u16, First)| of.0;
-        let new = |of: &(u16, First)| (of.0, First::default());
-        add_each(&mut self.firsts, &firsts, (label, label), new, |known, more| known.1.add(more.1));
+        let label = |of: &(u16, LabelStart)| of.0;
+        let new = |of: &(u16, LabelStart)| (of.0, LabelStart::default());
+        add_each(&mut self.label_starts, &label_starts, (label, label), new, |known, more| {
+            known.1.add(more.1)
+        });
         Ok(())
     }
 }
@@ -329,23 +331,23 @@ mod tests {
 
     /// As a coordinator does it.
     fn add_summed(writer: &mut RunWriter<'_>, seconds: Vec<Vec<(ThreadInterval, Part)>>) {
-        let mut summing = Summing::default();
+        let mut sums = IntervalSums::default();
         for (mut one, part) in seconds.into_iter().flatten() {
             let (number, last) = (one.end_us, one.thread + 1 == AGENTS);
-            one.keep_apart();
+            one.store_shares();
             let mut message = Vec::new();
             Handover::Interval(Box::new(one), part).write(&mut message).unwrap();
             let Handover::Interval(mut one, part) = Handover::packed(&message).unwrap() else {
                 unreachable!()
             };
             one.shares[0].ledger = part;
-            summing.add(*one, number, AGENTS.into()).unwrap();
-            assert_eq!(summing.first_message(), Some(number));
-            let whole = summing.next_whole();
+            sums.add(*one, number, AGENTS.into()).unwrap();
+            assert_eq!(sums.first_message(), Some(number));
+            let whole = sums.next_whole();
             assert_eq!(whole.is_some(), last);
             whole.iter().for_each(|whole| writer.add_interval(whole).unwrap());
         }
-        assert_eq!(summing.first_message(), None);
+        assert_eq!(sums.first_message(), None);
     }
 
     #[test]
@@ -405,18 +407,18 @@ mod tests {
 
     #[test]
     fn who_is_slow_is_told_of_apart_and_holds_nobody_up() {
-        let mut summing = Summing::default();
+        let mut sums = IntervalSums::default();
         let mut add = |thread: u16, at: u64| {
             let mut one = interval(thread, at, at + 1);
-            one.keep_apart();
+            one.store_shares();
             let mut message = Vec::new();
             Handover::Interval(Box::new(one), Part::new(thread)).write(&mut message).unwrap();
             let Handover::Interval(one, _) = Handover::packed(&message).unwrap() else { unreachable!() };
-            summing.add(*one, 100 * at + u64::from(thread), 2).unwrap();
-            let whole: Vec<(u64, usize)> = std::iter::from_fn(|| summing.next_whole())
+            sums.add(*one, 100 * at + u64::from(thread), 2).unwrap();
+            let whole: Vec<(u64, usize)> = std::iter::from_fn(|| sums.next_whole())
                 .map(|of| (of.start_us / 1_000_000, of.shares.len()))
                 .collect();
-            (whole, summing.first_message())
+            (whole, sums.first_message())
         };
         assert_eq!(add(0, 0), (vec![], Some(0)));
         assert_eq!(add(0, 1), (vec![], Some(0)));
