@@ -5,6 +5,7 @@ use std::time::Instant;
 use tidemark_record::GrpcCode;
 use tidemark_scenario::protobuf::Method;
 use tidemark_wire::encoding::{Scratch, decode, forget};
+use tidemark_wire::grpc::metadata::{is_binary, write_padded};
 use tidemark_wire::grpc::{GrpcError, Messages, code_of_http, code_of_reset, status_text};
 use tidemark_wire::http2::hpack::Fields;
 
@@ -193,6 +194,8 @@ impl Reply {
             // an answer of trailers alone: what stands in front is what stands behind of others
             std::mem::swap(&mut self.front, &mut self.behind);
         }
+        pad(&mut self.front);
+        pad(&mut self.behind);
         self.has_status = true;
         self.words.clear();
         match self.behind.get(STATUS) {
@@ -264,6 +267,17 @@ impl Reply {
     /// The status in words.
     pub fn words(&self) -> String {
         format!("status {}: {}", self.code.name(), String::from_utf8_lossy(&self.words))
+    }
+}
+
+/// Brings metadata in base64 into one form, lest a comparison depends on who sent it: with padding.
+fn pad(fields: &mut Fields) {
+    let lacks = |value: &[u8]| !value.len().is_multiple_of(4) || value.contains(&b',');
+    if fields.iter().any(|(name, value)| is_binary(name) && lacks(value)) {
+        fields.rewrite(|name, value, out| match is_binary(name) {
+            true => write_padded(value, out),
+            false => out.extend_from_slice(value),
+        });
     }
 }
 
