@@ -183,6 +183,22 @@ fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
     }
 }
 
+/// grpc-go resets a stream whose deadline is over.
+#[test]
+fn a_stream_that_is_cancelled_at_its_deadline_exceeded_it() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            pause(60).await;
+            call.answer.send_reset(Reason::CANCEL);
+        })
+    });
+    for (deadline, code) in [("50ms", "DEADLINE_EXCEEDED"), ("20s", "CANCELLED")] {
+        let steps = format!("- grpc: t.S/One\n  deadline: {deadline}\n  check: {{status: {code}}}");
+        assert_eq!(outcomes(&run(&steps, LOAD, address)), [(Outcome::Ok, 3)], "{code}");
+    }
+}
+
 #[test]
 fn what_is_no_message_is_against_the_protocol() {
     type Write = fn(&mut Call) -> Vec<u8>;

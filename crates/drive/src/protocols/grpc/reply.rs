@@ -49,6 +49,8 @@ pub(super) struct Reply {
     code: GrpcCode,
     /// Whether the status is known.
     has_status: bool,
+    /// When the server's time for the call is over, where it was told one.
+    deadline: Option<Instant>,
     words: Vec<u8>,
     front: Fields,
     behind: Fields,
@@ -81,6 +83,7 @@ impl Reply {
             is_message: false,
             code: GrpcCode::Unknown,
             has_status: false,
+            deadline: None,
             words: Vec::new(),
             front: Fields::default(),
             behind: Fields::default(),
@@ -95,6 +98,7 @@ impl Reply {
         self.messages.clear();
         self.encoding = None;
         (self.code, self.has_status) = (GrpcCode::Unknown, false);
+        self.deadline = head.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         self.words.clear();
         self.front.clear();
         self.behind.clear();
@@ -228,9 +232,14 @@ impl Reply {
         Ok(())
     }
 
-    /// The server reset the stream, for this reason.
+    /// The server reset the stream, for this reason. Servers do that, too, when the call's time is over.
     pub fn reset(&mut self, reason: u32, words: &str) {
-        self.code = GrpcCode::from_number(code_of_reset(reason));
+        self.code = match GrpcCode::from_number(code_of_reset(reason)) {
+            GrpcCode::Cancelled if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                GrpcCode::DeadlineExceeded
+            }
+            code => code,
+        };
         self.has_status = true;
         self.words.clear();
         self.words.extend_from_slice(words.as_bytes());

@@ -1,6 +1,7 @@
 //! Calls made ready: headers and constant messages as they are sent.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tidemark_scenario::plan::{GrpcCall, GrpcStep, RequestPlan};
@@ -43,6 +44,8 @@ pub(super) struct CallHead {
     request: Message,
     varying: Vec<Varying>,
     pub method: Method,
+    /// How long the server is told that the call has.
+    pub deadline: Option<Duration>,
     /// Whether any number of messages answers it.
     pub answers_many: bool,
     pub compresses: bool,
@@ -213,7 +216,8 @@ impl CallHead {
             }
         }
         let answers_many = method.answers_many();
-        Ok(CallHead { request, varying, method, answers_many, compresses: call.compresses })
+        let GrpcCall { deadline, compresses, .. } = *call;
+        Ok(CallHead { request, varying, method, deadline, answers_many, compresses })
     }
 
     /// A request without a body as a person reads it.
