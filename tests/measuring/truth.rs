@@ -17,7 +17,6 @@
 //! account shows a machine that stood still altogether: what is longer than is explained is looked at up to three times,
 //! unless `TIDEMARK_STRICT` is set. Each test prints `w` and how far every percentile was off.
 
-#[path = "truth/grpc.rs"]
 mod grpc;
 
 use std::io::Write;

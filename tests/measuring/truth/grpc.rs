@@ -185,9 +185,9 @@ fn a_slower_server_of_calls_is_found_to_be_slower() {
     let urls = ["compare", "s.yaml", "--url", &first, "--url", &second];
     let more = ["--for", "300ms", "--rounds", "4", "--budget", "5m", "--fail-if", "p50>+20%", "--json"];
     // not for sure where a busy machine stood still in one of the runs
-    let compared = (0..3).map(|_| verb(folder.path(), &[&urls[..], &more[..]].concat()));
-    let found = { compared }.find(|(status, _)| *status == Some(1));
-    let (_, claims) = found.expect("it fails, as it is slower for sure");
+    let mut compared = (0..3).map(|_| verb(folder.path(), &[&urls[..], &more[..]].concat()));
+    let (_, claims) =
+        compared.find(|(status, _)| *status == Some(1)).expect("it fails, as it is slower for sure");
     assert!(claims["says"][0].as_str().unwrap().starts_with("B is slower: "), "{claims}");
     for server in [a, b] {
         server.stop().unwrap();

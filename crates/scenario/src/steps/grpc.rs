@@ -193,7 +193,7 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
 }
 
 /// Reports a constant that metadata of this name cannot have.
-fn check_value(session: &mut Session<'_, '_>, (name, node): (&str, &Node), value: &Template) {
+fn check_value(session: &Session<'_, '_>, (name, node): (&str, &Node), value: &Template) {
     if let Some(Err(reason)) = value.as_literal().map(|value| value_as_sent(name, value)) {
         session.reader.sink.error(node, format!("the metadata \"{name}\" cannot be sent: {reason}"));
     }

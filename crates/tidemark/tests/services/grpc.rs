@@ -278,9 +278,13 @@ fn zeros(bytes: usize) -> String {
     format!("{}{rest}", "AAAA".repeat(bytes / 3))
 }
 
-/// The official interoperability cases, by the names that gRPC gives them (docs/grpc.md lists them).
 #[test]
 fn the_cases_of_interoperability_pass() {
+    interoperability("{cart}");
+}
+
+/// The official interoperability cases, by the names that gRPC gives them (docs/grpc.md lists them).
+pub(super) fn interoperability(server: &str) {
     let (asked, answered) = (zeros(271_828), zeros(314_159));
     let inputs: Vec<String> =
         [27_182, 8, 1_828, 45_904].map(|size| format!("{{payload: {{body: {}}}}}", zeros(size))).into();
@@ -303,7 +307,7 @@ fn the_cases_of_interoperability_pass() {
     let service = "grpc.testing.TestService";
     let folder = folder(&format!(
         r#"
-system: {{url: "grpc://{{cart}}", protos: '{}'}}
+system: {{url: "grpc://{server}", protos: '{}'}}
 sessions:
   cases:
     steps:
@@ -342,14 +346,26 @@ sessions:
         label: custom_metadata
         metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6urqw}}
         check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6urqw==}}}}
+      - grpc: {service}/FullDuplexCall
+        label: custom_metadata, streaming
+        message: [{{response_parameters: [{{size: 1}}]}}]
+        metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: CgsKCwoL}}
+        check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: CgsKCwoL}}}}
       - grpc: {service}/UnaryCall
         label: status_code_and_message
         message: {{response_status: {{code: 2, message: test status message}}}}
         check: {{status: UNKNOWN, metadata: {{grpc-message: test status message}}}}
+      - grpc: {service}/FullDuplexCall
+        label: status_code_and_message, streaming
+        message: [{{response_status: {{code: 2, message: test status message}}}}]
+        check: {{status: UNKNOWN, metadata: {{grpc-message: test status message}}}}
       - grpc: {service}/UnaryCall
         label: special_status_message
         message: {{response_status: {{code: 2, message: "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"}}}}
-        check: {{status: UNKNOWN}}
+        check:
+          status: UNKNOWN
+          metadata:
+            grpc-message: "%09%0Atest with whitespace%0D%0Aand Unicode BMP %E2%98%BA and non-BMP %F0%9F%98%88%09%0A"
       - {{grpc: {service}/UnimplementedCall, label: unimplemented_method, check: {{status: UNIMPLEMENTED}}}}
       - {{grpc: grpc.testing.UnimplementedService/UnimplementedCall, label: unimplemented_service, check: {{status: UNIMPLEMENTED}}}}
       - grpc: {service}/FullDuplexCall
