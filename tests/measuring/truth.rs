@@ -352,7 +352,8 @@ fn streams_of_http_2_tell_the_same_truth() {
 fn streams() {
     let freeze = Freeze { after: ms(1_000), length: ms(1_000) };
     for (name, rate, freeze) in [("HTTP/2, fixed", 1_500, None), ("HTTP/2, freeze", 1_000, Some(freeze))] {
-        let behaviour = Http2Behaviour { delays: vec![Delay::Fixed(ms(5))], freeze, ..Http2Behaviour::default() };
+        let behaviour =
+            Http2Behaviour { delays: vec![Delay::Fixed(ms(5))], freeze, ..Http2Behaviour::default() };
         let server = Http2Server::start(behaviour).unwrap();
         let text = format!(
             "name: truth\nsystem: {{url: 'http://{}', http: 2}}\nload: {{rate: {rate}/s, spacing: constant, hold: 3s}}\n\

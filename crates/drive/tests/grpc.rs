@@ -80,11 +80,14 @@ fn metadata_of_bytes_leaves_without_padding_and_comes_with_it() {
     let address = serve(|mut call: Call| {
         Box::pin(async move {
             call.read().await;
-            let sent = ["one-bin", "two-bin"].map(|name| call.head.headers()[name].to_str().unwrap().to_owned());
+            let sent =
+                ["one-bin", "two-bin"].map(|name| call.head.headers()[name].to_str().unwrap().to_owned());
             let mut stream = call.begin();
             let _ = stream.send_data(message("hello").into(), false);
             let mut trailers = status(0, "");
-            for (name, value) in [("sent", &*sent.join(" ")), ("one-bin", "aGk"), ("two-bin", "aGk="), ("all-bin", "aGk,AA")] {
+            for (name, value) in
+                [("sent", &*sent.join(" ")), ("one-bin", "aGk"), ("two-bin", "aGk="), ("all-bin", "aGk,AA")]
+            {
                 trailers.insert(name, value.parse().unwrap());
             }
             let _ = stream.send_trailers(trailers);
@@ -117,8 +120,9 @@ fn metadata_that_grpc_forbids_is_counted_and_never_sent() {
         ("a-bin", "aGl", "base64"),
     ] {
         for step in ["grpc", "grpc open"] {
-            let steps =
-                format!("- set: {{v: \"{value}\"}}\n- {step}: t.S/Both\n  metadata: {{{name}: 'aGk${{v}}'}}\n  timeout: 5s");
+            let steps = format!(
+                "- set: {{v: \"{value}\"}}\n- {step}: t.S/Both\n  metadata: {{{name}: 'aGk${{v}}'}}\n  timeout: 5s"
+            );
             let sum = run(&steps, LOAD, address);
             assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{value}: {}", details(&sum));
             assert!(details(&sum).contains(why), "{value}: {}", details(&sum));

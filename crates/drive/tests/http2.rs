@@ -58,7 +58,8 @@ fn details(sum: &Sum) -> String {
 
 #[test]
 fn streams_share_few_connections() {
-    let behaviour = Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_millis(5))], ..Http2Behaviour::default() };
+    let behaviour =
+        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_millis(5))], ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
     let truth = server.stop().unwrap();
@@ -134,7 +135,11 @@ fn faults_of_streams_end_one_request_each() {
 fn after_a_goaway_requests_take_another_connection() {
     let mut faults = vec![Http2Misbehaviour::None; 9];
     faults.push(Http2Misbehaviour::GoAway);
-    let behaviour = Http2Behaviour { faults, delays: vec![Delay::Fixed(Duration::from_millis(3))], ..Http2Behaviour::default() };
+    let behaviour = Http2Behaviour {
+        faults,
+        delays: vec![Delay::Fixed(Duration::from_millis(3))],
+        ..Http2Behaviour::default()
+    };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
@@ -175,7 +180,11 @@ fn who_refuses_each_stream_is_not_asked_for_ever() {
 fn a_lost_connection_ends_all_on_it_and_is_made_again() {
     let mut faults = vec![Http2Misbehaviour::None; 7];
     faults.push(Http2Misbehaviour::Close);
-    let behaviour = Http2Behaviour { faults, delays: vec![Delay::Fixed(Duration::from_millis(3))], ..Http2Behaviour::default() };
+    let behaviour = Http2Behaviour {
+        faults,
+        delays: vec![Delay::Fixed(Duration::from_millis(3))],
+        ..Http2Behaviour::default()
+    };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
@@ -187,7 +196,8 @@ fn a_lost_connection_ends_all_on_it_and_is_made_again() {
 
 #[test]
 fn a_time_out_cancels_its_stream() {
-    let behaviour = Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_secs(30))], ..Http2Behaviour::default() };
+    let behaviour =
+        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_secs(30))], ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let steps = "- GET: /\n  timeout: 100ms";
     let sum = run(plan(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());

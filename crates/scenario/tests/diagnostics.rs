@@ -504,13 +504,20 @@ fn constant_metadata_is_what_grpc_can_send() {
         ("' b'", "begins or ends with a space"),
     ] {
         let told = told_of_metadata(&format!("a: {value}"), "");
-        assert!(told.contains("t.yaml:7:14: the metadata \"a\" cannot be sent: ") && told.contains(why), "{told}");
+        assert!(
+            told.contains("t.yaml:7:14: the metadata \"a\" cannot be sent: ") && told.contains(why),
+            "{told}"
+        );
     }
     for value in ["a", "_-8=", "'a b='", "aGl", "'${1 + 2}'"] {
         let told = told_of_metadata(&format!("a-bin: {value}"), "");
         assert!(told.contains("t.yaml:7:18: ") && told.contains("is base64"), "{told}");
     }
-    assert!(told_of_metadata("a: b", "c-bin: n_").contains("t.yaml:8:35: "), "{}", told_of_metadata("a: b", "c-bin: n_"));
+    assert!(
+        told_of_metadata("a: b", "c-bin: n_").contains("t.yaml:8:35: "),
+        "{}",
+        told_of_metadata("a: b", "c-bin: n_")
+    );
 }
 
 #[test]

@@ -125,9 +125,8 @@ fn every_fault_of_a_call_is_counted_once_by_its_kind() {
     let _alone = alone();
     let faults = vec![None, Reset, GrpcStatus(14), None, HalfAnswer, Silence, Refuse, GoAway, GrpcStatus(5)];
     let server = serve(Http2Behaviour { faults, ..Http2Behaviour::default() });
-    let rest = format!(
-        "{OWN}limits: {{connections: 8, streams: 200, drain: 20s}}\ndefaults: {{timeout: 3s}}\n"
-    );
+    let rest =
+        format!("{OWN}limits: {{connections: 8, streams: 200, drain: 20s}}\ndefaults: {{timeout: 3s}}\n");
     let (run, truth) = drive(server, "{rate: 400/s, spacing: constant, hold: 2s}", &rest);
     let count = |fault| truth.count(fault);
     // what was refused is sent again
@@ -159,10 +158,12 @@ fn the_limit_of_a_server_is_found_by_calls() {
     let _alone = alone();
     let server = serve(Http2Behaviour { capacity_per_s: Some(200.0), ..Http2Behaviour::default() });
     let folder = tempfile::tempdir().unwrap();
-    let text = scenario(&server, "{rate: 50/s, spacing: poisson, hold: 30s}") + OWN + "objectives: [p90 < 40ms]\n";
+    let text =
+        scenario(&server, "{rate: 50/s, spacing: poisson, hold: 30s}") + OWN + "objectives: [p90 < 40ms]\n";
     fs::write(folder.path().join("s.yaml"), text).unwrap();
     // others may have the cores for a while: it goes on where it was
-    let search = |budget| verb(folder.path(), &["limit", "s.yaml", "--out", "out", "--budget", budget, "--json"]);
+    let search =
+        |budget| verb(folder.path(), &["limit", "s.yaml", "--out", "out", "--budget", budget, "--json"]);
     let found = ["35s", "70s", "140s"].into_iter().map(search).find(|(status, _)| *status == Some(0));
     let (_, found) = found.expect("a limit within 140 s");
     let limit = &found["limit"];

@@ -31,8 +31,11 @@ impl Server {
             .output()
             .expect("there is no go (Debian: apt-get install golang-go)");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let mut child =
-            Command::new(program).args(["-max-age", max_age]).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = Command::new(program)
+            .args(["-max-age", max_age])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
         let mut address = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
         BufReader::new(stdout).read_line(&mut address).expect("where it listens");

@@ -93,7 +93,11 @@ async fn right_answer(
 }
 
 /// Sends back what comes, piece by piece. Behind it stands the status of a call, or how many pieces there were.
-async fn echo_pieces(mut received: RecvStream, mut respond: SendResponse<Bytes>, is_call: bool) -> Result<(), h2::Error> {
+async fn echo_pieces(
+    mut received: RecvStream,
+    mut respond: SendResponse<Bytes>,
+    is_call: bool,
+) -> Result<(), h2::Error> {
     let head = match is_call {
         true => Response::builder().header("content-type", GRPC),
         false => Response::builder(),

@@ -148,7 +148,9 @@ mod tests {
 
     #[test]
     fn what_is_no_base64_is_told() {
-        for value in ["a", "aGk==", "aGk=a", "a=Gk", "=", "====", "aG k", "aGk\n", "aGl", "aR==", "_-8=", "aGk,aGk"] {
+        for value in
+            ["a", "aGk==", "aGk=a", "a=Gk", "=", "====", "aG k", "aGk\n", "aGl", "aR==", "_-8=", "aGk,aGk"]
+        {
             assert_eq!(value_as_sent("a-bin", value.as_bytes()), Err(MetadataError::Base64), "{value}");
         }
         let mut padded = Vec::new();
