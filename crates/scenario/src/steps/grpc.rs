@@ -8,7 +8,7 @@ pub(super) mod send;
 use std::time::Duration;
 
 use tidemark_record::GrpcCode;
-use tidemark_wire::grpc::metadata::{check_name, is_binary, value_as_sent, write_padded};
+use tidemark_wire::grpc::metadata::{MetadataError, check_name, is_binary, value_as_sent, write_padded};
 
 use super::Step;
 use super::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
@@ -142,7 +142,10 @@ fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
             && is_binary(lower.as_bytes())
             && let Some(constant) = value.as_literal()
         {
-            check_value(session, (&lower, test), value);
+            let is_base64 = |one| value_as_sent(&lower, one).is_ok();
+            if !constant.split(|byte| *byte == b',').all(is_base64) {
+                session.reader.sink.error(test, MetadataError::Base64.to_string());
+            }
             // as the answer's own is brought into form
             let mut padded = Vec::new();
             write_padded(constant, &mut padded);
@@ -186,17 +189,12 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
         }
         // what varies is looked at when it is sent
         let template = session.template(value, Encoding::Raw);
-        check_value(session, (&lower, value), &template);
+        if let Some(Err(reason)) = template.as_literal().map(|value| value_as_sent(&lower, value)) {
+            session.reader.sink.error(value, format!("the metadata \"{lower}\" cannot be sent: {reason}"));
+        }
         metadata.push((lower, template));
     }
     metadata
-}
-
-/// Reports a constant that metadata of this name cannot have.
-fn check_value(session: &Session<'_, '_>, (name, node): (&str, &Node), value: &Template) {
-    if let Some(Err(reason)) = value.as_literal().map(|value| value_as_sent(name, value)) {
-        session.reader.sink.error(node, format!("the metadata \"{name}\" cannot be sent: {reason}"));
-    }
 }
 
 /// Messages as JSON: of a list each item, else the one.
