@@ -17,6 +17,8 @@
 //! account shows a machine that stood still altogether: what is longer than is explained is looked at up to three times,
 //! unless `TIDEMARK_STRICT` is set. Each test prints `w` and how far every percentile was off.
 
+mod grpc;
+
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -80,7 +82,12 @@ fn drive(server: &Server, load: &str, rest: &str) -> Watched {
 
 /// Seconds in which the machine kept those who measure from running.
 fn held_up_s(machine: &Machine, truth: &Truth) -> f64 {
-    machine.waited_s + machine.stolen_s + truth.waited_us.unwrap_or(0) as f64 / 1e6
+    held_up_with(machine, truth.waited_us)
+}
+
+/// The same where the server's thread waited so long, if that is known.
+fn held_up_with(machine: &Machine, waited_us: Option<u64>) -> f64 {
+    machine.waited_s + machine.stolen_s + waited_us.unwrap_or(0) as f64 / 1e6
 }
 
 fn tolerance_us(time_us: f64) -> f64 {
@@ -346,7 +353,8 @@ fn streams_of_http_2_tell_the_same_truth() {
 fn streams() {
     let freeze = Freeze { after: ms(1_000), length: ms(1_000) };
     for (name, rate, freeze) in [("HTTP/2, fixed", 1_500, None), ("HTTP/2, freeze", 1_000, Some(freeze))] {
-        let behaviour = Http2Behaviour { delay: ms(5), freeze, ..Http2Behaviour::default() };
+        let behaviour =
+            Http2Behaviour { delays: vec![Delay::Fixed(ms(5))], freeze, ..Http2Behaviour::default() };
         let server = Http2Server::start(behaviour).unwrap();
         let text = format!(
             "name: truth\nsystem: {{url: 'http://{}', http: 2}}\nload: {{rate: {rate}/s, spacing: constant, hold: 3s}}\n\
@@ -364,10 +372,9 @@ fn streams() {
         assert_eq!((&run.summary["errors"], &run.summary["dropped"]), (&json!({}), &json!(0)));
         // One more said hello before the load.
         assert!(truth.connections <= 9, "{} connections", truth.connections);
-        let held_up_s =
-            run.machine.waited_s + run.machine.stolen_s + truth.waited_us.unwrap_or(0) as f64 / 1e6;
+        let held_up_s = held_up_with(&run.machine, truth.waited_us);
         let reported = &run.summary["response_time_us"];
-        let kept_us = |quantile| truth.kept_us.value_at_quantile(quantile) as f64;
+        let kept_us = |quantile| truth.kept_us[0].value_at_quantile(quantile) as f64;
         compare_within(name, reported, &run.machine, held_up_s, &kept_us);
     }
 }

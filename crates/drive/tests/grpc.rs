@@ -65,6 +65,63 @@ fn a_call_is_what_its_server_expects_and_its_answer_is_read() {
     assert_eq!(statuses(&sum), [(GrpcCode::Ok, 3)]);
 }
 
+/// What comes over says how it was sent.
+#[test]
+fn metadata_of_bytes_leaves_without_padding_and_comes_with_it() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            let sent =
+                ["one-bin", "two-bin"].map(|name| call.head.headers()[name].to_str().unwrap().to_owned());
+            let mut stream = call.begin();
+            let _ = stream.send_data(message("hello").into(), false);
+            let mut trailers = status(0, "");
+            for (name, value) in
+                [("sent", &*sent.join(" ")), ("one-bin", "aGk"), ("two-bin", "aGk="), ("all-bin", "aGk,AA")]
+            {
+                trailers.insert(name, value.parse().unwrap());
+            }
+            let _ = stream.send_trailers(trailers);
+        })
+    });
+    let steps = "- set: {b: hi}\n- grpc: t.S/One\n  metadata: {one-bin: aGk=, two-bin: '${base64(b)}'}\n  timeout: 5s\n  \
+                 extract: {came: {header: one-bin}}\n  check:\n    metadata: {sent: aGk aGk, one-bin: aGk, two-bin: '${base64(b)}', \
+                 all-bin: {equals: 'aGk=,AA=='}}\n    that: came == base64(b)";
+    let sum = run(steps, LOAD, address);
+    assert_eq!(outcomes(&sum), [(Outcome::Ok, 3)], "{}", details(&sum));
+}
+
+#[test]
+fn metadata_that_grpc_forbids_is_counted_and_never_sent() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let address = serve(move |mut call: Call| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { end(&mut call.begin(), 0, "") })
+    });
+    for (name, value, why) in [
+        ("a", r"b\r\nc: d", "printable"),
+        ("a", r"b\nc", "printable"),
+        ("a", r"b\0", "printable"),
+        ("a", r"b\tc", "printable"),
+        ("a", r"b\x7f", "printable"),
+        ("a", "bé", "printable"),
+        ("a", "b ", "begins or ends with a space"),
+        ("a-bin", "aG k", "base64"),
+        ("a-bin", "aGl", "base64"),
+    ] {
+        for step in ["grpc", "grpc open"] {
+            let steps = format!(
+                "- set: {{v: \"{value}\"}}\n- {step}: t.S/Both\n  metadata: {{{name}: 'aGk${{v}}'}}\n  timeout: 5s"
+            );
+            let sum = run(&steps, LOAD, address);
+            assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{value}: {}", details(&sum));
+            assert!(details(&sum).contains(why), "{value}: {}", details(&sum));
+        }
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
 /// Answers without an answer: what each is told as.
 #[test]
 fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
@@ -118,6 +175,22 @@ fn what_a_server_says_otherwise_is_a_status_by_the_tables() {
         assert!(details(&sum).contains(code.name()) && details(&sum).contains(words), "{}", details(&sum));
         let steps = format!("{ONE}\n  check: {{status: {}}}", code.name());
         assert_eq!(outcomes(&run(&steps, LOAD, address)), [(Outcome::Ok, 3)], "{words}");
+    }
+}
+
+/// grpc-go resets a stream whose deadline is over.
+#[test]
+fn a_stream_that_is_cancelled_at_its_deadline_exceeded_it() {
+    let address = serve(|mut call: Call| {
+        Box::pin(async move {
+            call.read().await;
+            pause(60).await;
+            call.answer.send_reset(Reason::CANCEL);
+        })
+    });
+    for (deadline, code) in [("50ms", "DEADLINE_EXCEEDED"), ("20s", "CANCELLED")] {
+        let steps = format!("- grpc: t.S/One\n  deadline: {deadline}\n  check: {{status: {code}}}");
+        assert_eq!(outcomes(&run(&steps, LOAD, address)), [(Outcome::Ok, 3)], "{code}");
     }
 }
 

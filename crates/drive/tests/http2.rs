@@ -12,7 +12,7 @@ use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
-use tidemark_truth::{Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
+use tidemark_truth::{Delay, Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const ONE_GET: &str = "- GET: /";
 
@@ -38,7 +38,8 @@ fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: Ht
 
 #[test]
 fn streams_share_few_connections() {
-    let behaviour = Http2Behaviour { delay: Duration::from_millis(5), ..Http2Behaviour::default() };
+    let behaviour =
+        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_millis(5))], ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(so_many(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
     let truth = server.stop().unwrap();
@@ -114,7 +115,11 @@ fn faults_of_streams_end_one_request_each() {
 fn after_a_goaway_requests_take_another_connection() {
     let mut faults = vec![Http2Misbehaviour::None; 9];
     faults.push(Http2Misbehaviour::GoAway);
-    let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
+    let behaviour = Http2Behaviour {
+        faults,
+        delays: vec![Delay::Fixed(Duration::from_millis(3))],
+        ..Http2Behaviour::default()
+    };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
@@ -155,7 +160,11 @@ fn who_refuses_each_stream_is_not_asked_for_ever() {
 fn a_lost_connection_ends_all_on_it_and_is_made_again() {
     let mut faults = vec![Http2Misbehaviour::None; 7];
     faults.push(Http2Misbehaviour::Close);
-    let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
+    let behaviour = Http2Behaviour {
+        faults,
+        delays: vec![Delay::Fixed(Duration::from_millis(3))],
+        ..Http2Behaviour::default()
+    };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
@@ -167,7 +176,8 @@ fn a_lost_connection_ends_all_on_it_and_is_made_again() {
 
 #[test]
 fn a_time_out_cancels_its_stream() {
-    let behaviour = Http2Behaviour { delay: Duration::from_secs(30), ..Http2Behaviour::default() };
+    let behaviour =
+        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_secs(30))], ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let steps = "- GET: /\n  timeout: 100ms";
     let sum = run(so_many(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());
@@ -196,7 +206,7 @@ fn a_freeze_shows_in_the_response_times_of_all_who_came_in_it() {
 fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
     let behaviour = Http2Behaviour {
         most_streams: Some(2),
-        delay: Duration::from_millis(2),
+        delays: vec![Delay::Fixed(Duration::from_millis(2))],
         ..Http2Behaviour::default()
     };
     let server = Http2Server::start(behaviour).unwrap();

@@ -450,16 +450,19 @@ fn a_stream_that_no_step_closes_is_a_warning() {
     assert_eq!(told(&format!("{open}      - grpc close: OK\n")), "");
 }
 
+fn told_of_metadata(metadata: &str, check: &str) -> String {
+    let text = format!(
+        "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n      - grpc: t.S/One\n        metadata:\n          \
+         {metadata}\n        check: {{metadata: {{{check}}}}}\nload: {{users: 1, hold: 1s}}\n"
+    );
+    tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
+}
+
 #[test]
 fn metadata_is_not_what_the_protocol_writes_or_forbids() {
-    let told = |name: &str| {
-        let text = format!(
-            "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n      - grpc: t.S/One\n        metadata:\n          \
-             {name}: a\nload: {{users: 1, hold: 1s}}\n"
-        );
-        tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
-    };
-    assert_eq!(told("x-user"), "");
+    for name in ["x-user", "X-User", "x.y_z-1"] {
+        assert_eq!(told_of_metadata(&format!("{name}: a"), ""), "");
+    }
     for (name, why) in [
         ("Connection", "HTTP/2 forbids"),
         ("keep-alive", "HTTP/2 forbids"),
@@ -469,12 +472,46 @@ fn metadata_is_not_what_the_protocol_writes_or_forbids() {
         ("te", "gRPC writes it itself"),
         ("content-length", "gRPC writes it itself"),
         ("grpc-timeout", "gRPC writes it itself"),
-        ("x user", "no header's name"),
+        ("x user", "small letters"),
+        ("x*user", "small letters"),
+        (":path", "small letters"),
     ] {
-        let told = told(name);
+        let told = told_of_metadata(&format!("{name}: a"), "");
         assert!(told.contains("t.yaml:7:11: ") && told.contains(why), "{name}: {told}");
         assert!(told.contains(&format!("\"{name}\" cannot be the name of metadata")), "{told}");
     }
+}
+
+#[test]
+fn constant_metadata_is_what_grpc_can_send() {
+    for good in ["a: ''", "a: b c", "a: 7", "a: '${1 + 2}'", "a-bin: aGk", "a-bin: aGk=", "a-bin: ''"] {
+        assert_eq!(told_of_metadata(good, "b-bin: aGk, c-bin: {matches: 'a.*'}, d: é"), "", "{good}");
+    }
+    // one that varies is looked at when it is sent
+    assert_eq!(told_of_metadata("a-bin: '${random(1, 9)}-'", ""), "");
+    for (value, why) in [
+        (r#""b\r\nc""#, "printable"),
+        (r#""b\nc""#, "printable"),
+        (r#""b\0c""#, "printable"),
+        (r#""b\tc""#, "printable"),
+        ("bé", "in base64"),
+        ("' b'", "begins or ends with a space"),
+    ] {
+        let told = told_of_metadata(&format!("a: {value}"), "");
+        assert!(
+            told.contains("t.yaml:7:14: the metadata \"a\" cannot be sent: ") && told.contains(why),
+            "{told}"
+        );
+    }
+    for value in ["a", "_-8=", "'a b='", "aGl", "'${1 + 2}'"] {
+        let told = told_of_metadata(&format!("a-bin: {value}"), "");
+        assert!(told.contains("t.yaml:7:18: ") && told.contains("is base64"), "{told}");
+    }
+    assert!(
+        told_of_metadata("a: b", "c-bin: n_").contains("t.yaml:8:35: "),
+        "{}",
+        told_of_metadata("a: b", "c-bin: n_")
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! The same for HTTP/2: a server that keeps every request for a known time, and does in turn what it is told.
+//! The same for HTTP/2, and gRPC on it: a server that keeps every request for a known time, and does in turn what it is told.
 //!
 //! It stands on a runtime of one thread, whose timers are exact to a millisecond; what counts is not the delay that
 //! was asked for but the time that it writes down.
+
+mod answer;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,18 +13,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use h2::RecvStream;
 use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
 use hdrhistogram::Histogram;
-use http::{HeaderMap, HeaderName, Request, Response};
+use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::Freeze;
-use crate::truth::{thread_waited_us, times};
+use crate::peer::path_number;
+use crate::truth::{sum_of, thread_waited_us, times};
+use crate::{Delay, Freeze};
+use answer::send;
+
+/// Longer than anybody waits.
+const NEVER: Duration = Duration::from_secs(86_400);
 
 /// How a server of HTTP/2 behaves. The default answers everything at once.
 ///
@@ -33,10 +40,15 @@ use crate::truth::{thread_waited_us, times};
 /// | `/echo` | the request's body, its method in `x-method`, its cookie in `x-cookie` |
 /// | `/stream` | each piece of the body as it comes; their number in the trailer `x-pieces` |
 /// | any other | `ok`, and a cookie `seen=1` |
+///
+/// A call of gRPC is answered with its own messages, and `OK` (`crates/truth/truth.proto`).
 #[derive(Debug, Clone, Default)]
 pub struct Http2Behaviour {
-    /// How long a request is kept.
-    pub delay: Duration,
+    /// How long a request is kept, by shard: the number at the end of a path, modulo how many there are, says which
+    /// (a path without one is of shard 0). None: no delay, one shard.
+    pub delays: Vec<Delay>,
+    /// Requests that it is able to serve in a second, one after the other in the order in which they came.
+    pub capacity_per_s: Option<f64>,
     /// How requests are answered, in turn: request `n` by `faults[n % len]`. None: all as they should.
     pub faults: Vec<Http2Misbehaviour>,
     /// A time in which nothing is answered.
@@ -56,6 +68,10 @@ pub enum Http2Misbehaviour {
     Reset,
     /// The stream is refused.
     Refuse,
+    /// Nothing, until whoever asked gives up.
+    Silence,
+    /// A call of gRPC ends with this status.
+    GrpcStatus(u32),
     /// Half of the answer, then the stream is reset.
     HalfAnswer,
     /// The length that the answer names is more than what comes.
@@ -69,8 +85,8 @@ pub enum Http2Misbehaviour {
 /// What a server did.
 #[derive(Debug, Clone)]
 pub struct Http2Truth {
-    /// How long it kept each request that it answered as it should, microseconds.
-    pub kept_us: Histogram<u64>,
+    /// How long it kept each request that it answered as it should, microseconds, by shard.
+    pub kept_us: Vec<Histogram<u64>>,
     /// Requests read.
     pub requests: u64,
     /// Requests that were cancelled before their answer.
@@ -87,16 +103,70 @@ pub struct Http2Truth {
     pub waited_us: Option<u64>,
 }
 
+impl Http2Truth {
+    /// All shards together.
+    pub fn all_kept_us(&self) -> Histogram<u64> {
+        sum_of(&self.kept_us)
+    }
+
+    /// How often something was done.
+    pub fn count(&self, fault: Http2Misbehaviour) -> u64 {
+        self.faults.get(&fault).copied().unwrap_or(0)
+    }
+}
+
+/// What a server has done, and what it does next.
+struct State {
+    truth: Http2Truth,
+    under_way: u64,
+    random: fastrand::Rng,
+    /// When what it has to serve by then is served.
+    busy_until: Option<Instant>,
+}
+
 /// What the tasks of a server share.
 struct Shared {
     behaviour: Http2Behaviour,
-    truth: Mutex<(Http2Truth, u64)>,
+    state: Mutex<State>,
 }
 
 impl Shared {
-    fn with<R>(&self, change: impl FnOnce(&mut Http2Truth, &mut u64) -> R) -> R {
-        let (truth, under_way) = &mut *self.truth.lock().unwrap_or_else(PoisonError::into_inner);
-        change(truth, under_way)
+    fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A request of a shard was read: what is done with it, and when.
+    fn plan(&self, shard: usize, read: Instant) -> (Http2Misbehaviour, Instant) {
+        let Http2Behaviour { delays, faults, capacity_per_s, freeze, .. } = &self.behaviour;
+        self.with(|state| {
+            let truth = &mut state.truth;
+            let turn = truth.requests as usize % faults.len().max(1);
+            let fault = *faults.get(turn).unwrap_or(&Http2Misbehaviour::None);
+            truth.requests += 1;
+            *truth.faults.entry(fault).or_default() += 1;
+            state.under_way += 1;
+            truth.most_at_once = truth.most_at_once.max(state.under_way);
+            let first = *truth.first_request.get_or_insert(read);
+            let begin = match capacity_per_s {
+                None => read,
+                Some(per_s) => {
+                    let begin = state.busy_until.map_or(read, |until| until.max(read));
+                    *state.busy_until.insert(begin + Duration::from_secs_f64(1.0 / per_s))
+                }
+            };
+            let delay_ns = delays.get(shard).map_or(0, |delay| delay.draw_ns(&mut state.random));
+            let mut due = begin + Duration::from_nanos(delay_ns);
+            if let Some(freeze) = freeze {
+                let begin = first + freeze.after;
+                if due >= begin {
+                    due = due.max(begin + freeze.length);
+                }
+            }
+            match fault {
+                Http2Misbehaviour::Silence => (fault, read + NEVER),
+                _ => (fault, due),
+            }
+        })
     }
 }
 
@@ -119,7 +189,7 @@ impl Http2Server {
         let address = socket.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let nothing = Http2Truth {
-            kept_us: times(),
+            kept_us: vec![times(); behaviour.delays.len().max(1)],
             requests: 0,
             cancelled: 0,
             connections: 0,
@@ -128,7 +198,9 @@ impl Http2Server {
             first_request: None,
             waited_us: None,
         };
-        let shared = Arc::new(Shared { behaviour, truth: Mutex::new((nothing, 0)) });
+        let random = fastrand::Rng::with_seed(1);
+        let state = State { truth: nothing, under_way: 0, random, busy_until: None };
+        let shared = Arc::new(Shared { behaviour, state: Mutex::new(state) });
         let (stop, stopped) = oneshot::channel();
         let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("truth-http2".into()).spawn(move || {
@@ -157,14 +229,14 @@ impl Http2Server {
         drop(self.stop.take());
         let broken = |_| io::Error::other("the server's thread broke down");
         let waited_us = self.thread.join().map_err(broken)?;
-        Ok(self.shared.with(|truth, _| Http2Truth { waited_us, ..truth.clone() }))
+        Ok(self.shared.with(|state| Http2Truth { waited_us, ..state.truth.clone() }))
     }
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((socket, _)) = listener.accept().await {
         let _ = socket.set_nodelay(true);
-        shared.with(|truth, _| truth.connections += 1);
+        shared.with(|state| state.truth.connections += 1);
         let shared = shared.clone();
         tokio::spawn(async move {
             match shared.behaviour.tls.clone() {
@@ -214,119 +286,23 @@ async fn answer(
     orders: mpsc::UnboundedSender<Order>,
 ) {
     let read = Instant::now();
-    let (fault, first) = shared.with(|truth, under_way| {
-        let faults = &shared.behaviour.faults;
-        let fault =
-            *faults.get(truth.requests as usize % faults.len().max(1)).unwrap_or(&Http2Misbehaviour::None);
-        truth.requests += 1;
-        *truth.faults.entry(fault).or_default() += 1;
-        *under_way += 1;
-        truth.most_at_once = truth.most_at_once.max(*under_way);
-        (fault, *truth.first_request.get_or_insert(read))
-    });
-    let mut due = read + shared.behaviour.delay;
-    if let Some(freeze) = shared.behaviour.freeze {
-        let begin = first + freeze.after;
-        if due >= begin {
-            due = due.max(begin + freeze.length);
-        }
-    }
+    let shards = shared.behaviour.delays.len().max(1) as u64;
+    let shard = (path_number(request.uri().path().as_bytes()) % shards) as usize;
+    let (fault, due) = shared.plan(shard, read);
     let cancelled = tokio::select! {
         () = tokio::time::sleep_until(due.into()), if due > read => false,
         _ = std::future::poll_fn(|cx| respond.poll_reset(cx)), if due > read => true,
         else => false,
     };
     // Before the answer can have been read by whoever waits for it.
-    shared.with(|truth, under_way| {
-        *under_way -= 1;
-        truth.cancelled += u64::from(cancelled);
+    shared.with(|state| {
+        state.under_way -= 1;
+        state.truth.cancelled += u64::from(cancelled);
         if !cancelled && matches!(fault, Http2Misbehaviour::None | Http2Misbehaviour::GoAway) {
-            let _ = truth.kept_us.record(read.elapsed().as_micros().max(1) as u64);
+            let _ = state.truth.kept_us[shard].record(read.elapsed().as_micros().max(1) as u64);
         }
     });
     if !cancelled {
         let _ = send(request, respond, fault, &orders).await;
     }
-}
-
-async fn send(
-    request: Request<RecvStream>,
-    mut respond: SendResponse<Bytes>,
-    fault: Http2Misbehaviour,
-    orders: &mpsc::UnboundedSender<Order>,
-) -> Result<(), h2::Error> {
-    let with_length = |length: &str| {
-        let head = Response::builder().header("content-length", length).header("set-cookie", "seen=1");
-        head.body(()).unwrap_or_default()
-    };
-    let body =
-        |respond: &mut SendResponse<Bytes>, length: &str| respond.send_response(with_length(length), false);
-    match fault {
-        Http2Misbehaviour::Reset => respond.send_reset(Reason::INTERNAL_ERROR),
-        Http2Misbehaviour::Refuse => respond.send_reset(Reason::REFUSED_STREAM),
-        Http2Misbehaviour::HalfAnswer => {
-            let mut stream = body(&mut respond, "8")?;
-            stream.send_data(Bytes::from_static(b"half"), false)?;
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            stream.send_reset(Reason::CANCEL);
-        }
-        Http2Misbehaviour::LengthTooLong => {
-            body(&mut respond, "100")?.send_data(Bytes::from_static(b"ok"), true)?
-        }
-        Http2Misbehaviour::Close => drop(orders.send(Order::Close)),
-        Http2Misbehaviour::None | Http2Misbehaviour::GoAway => {
-            right_answer(request, respond).await?;
-            if fault == Http2Misbehaviour::GoAway {
-                let _ = orders.send(Order::GoAway);
-            }
-        }
-    }
-    Ok(())
-}
-
-async fn right_answer(
-    request: Request<RecvStream>,
-    mut respond: SendResponse<Bytes>,
-) -> Result<(), h2::Error> {
-    let (head, mut received) = request.into_parts();
-    let path = head.uri.path();
-    if path == "/stream" {
-        return echo_pieces(received, respond).await;
-    }
-    let answer = Response::builder();
-    let (answer, body) = if let Some(count) = path.strip_prefix("/bytes/") {
-        (answer, vec![b'x'; count.parse().unwrap_or(0)])
-    } else if let Some(status) = path.strip_prefix("/status/") {
-        (answer.status(status), Vec::new())
-    } else if path == "/echo" {
-        let mut body = Vec::new();
-        while let Some(piece) = received.data().await {
-            let piece = piece?;
-            received.flow_control().release_capacity(piece.len())?;
-            body.extend_from_slice(&piece);
-        }
-        let cookie = head.headers.get("cookie").map_or("", |value| value.to_str().unwrap_or(""));
-        (answer.header("x-method", head.method.as_str()).header("x-cookie", cookie), body)
-    } else {
-        (answer.header("content-length", "2").header("set-cookie", "seen=1"), b"ok".to_vec())
-    };
-    let answer = answer.body(()).unwrap_or_default();
-    let is_empty = body.is_empty() || head.method == http::Method::HEAD;
-    let mut stream: SendStream<Bytes> = respond.send_response(answer, is_empty)?;
-    if !is_empty {
-        stream.send_data(body.into(), true)?;
-    }
-    Ok(())
-}
-
-async fn echo_pieces(mut received: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
-    let mut stream = respond.send_response(Response::new(()), false)?;
-    let mut pieces = 0u64;
-    while let Some(piece) = received.data().await {
-        let piece = piece?;
-        received.flow_control().release_capacity(piece.len())?;
-        pieces += u64::from(!piece.is_empty());
-        stream.send_data(piece, false)?;
-    }
-    stream.send_trailers(HeaderMap::from_iter([(HeaderName::from_static("x-pieces"), pieces.into())]))
 }

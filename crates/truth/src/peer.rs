@@ -157,7 +157,7 @@ fn body_bytes(head: &[u8]) -> usize {
 }
 
 /// The number at the end of a path: 3 of `/shard/3`; 0 if there is none.
-fn path_number(path: &[u8]) -> u64 {
+pub(crate) fn path_number(path: &[u8]) -> u64 {
     let first = path.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1);
     std::str::from_utf8(&path[first..]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

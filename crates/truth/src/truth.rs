@@ -64,11 +64,7 @@ impl Truth {
 
     /// All shards together.
     pub fn all_kept_us(&self) -> Histogram<u64> {
-        let mut all = times();
-        for shard in &self.kept_us {
-            all.add(shard).expect("the bounds of all are the same");
-        }
-        all
+        sum_of(&self.kept_us)
     }
 
     /// How often something was done.
@@ -80,6 +76,15 @@ impl Truth {
 /// A histogram of times.
 pub(crate) fn times() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_US, 3).expect("the bounds are constants that hdrhistogram accepts")
+}
+
+/// All of these together.
+pub(crate) fn sum_of(shards: &[Histogram<u64>]) -> Histogram<u64> {
+    let mut all = times();
+    for shard in shards {
+        all.add(shard).expect("the bounds of all are the same");
+    }
+    all
 }
 
 /// How long the calling thread was ready to run but had no core.

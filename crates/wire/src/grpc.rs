@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2: messages with their length in front, deadlines, texts of statuses.
+//! gRPC over HTTP/2: messages with their length in front, [`metadata`], deadlines, texts of statuses.
 //!
 //! ```
 //! use tidemark_wire::grpc::{Messages, write_message};
@@ -13,6 +13,8 @@
 //! assert_eq!((message.is_compressed, message.bytes), (false, &b"hello"[..]));
 //! # Ok::<(), tidemark_wire::grpc::GrpcError>(())
 //! ```
+
+pub mod metadata;
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -60,16 +60,32 @@ const wordsOf = (head) => {
   }
 };
 
+// what grpc-go leaves out
+const RESERVED = /^(:.*|content-type|user-agent|te|grpc-(message-type|encoding|message|status|timeout))$/s;
+
+// metadata as lines, and in grpc-go's words why it cannot be sent; the driver refuses that, too
 const linesOf = (metadata) => {
   let lines = "";
-  for (const [name, given] of Object.entries(metadata ?? {})) {
-    for (let value of Array.isArray(given) ? given : [given]) {
-      value = name.toLowerCase().endsWith("-bin") ? host.b64encode(value, "rawstd") : String(value);
-      if (value.includes("\n") || name.includes("\n")) throw new Error(`invalid metadata ${name}`);
-      lines += `${name}: ${value}\n`;
+  let wrong;
+  for (const [given, values] of Object.entries(metadata ?? {})) {
+    const name = given.toLowerCase();
+    if (RESERVED.test(name)) continue;
+    const isBinary = name.endsWith("-bin");
+    if (!/^[0-9a-z_.-]+$/.test(name)) {
+      const words = `header key ${JSON.stringify(name)} contains illegal characters not in [0-9a-z-_.]`;
+      wrong ??= name === "" ? "there is an empty key in the header" : words;
+    }
+    for (let value of Array.isArray(values) ? values : [values]) {
+      // HTTP/2 forbids spaces around a value, and gRPC lets whoever sends it strip them
+      value = isBinary ? host.b64encode(value, "rawstd") : String(value).replace(/^ +| +$/g, "");
+      if (/[^ -~]/.test(value)) {
+        wrong ??= `header key ${JSON.stringify(name)} contains value with non-printable ASCII characters`;
+      }
+      // neither ends the line, and both stay what cannot be sent
+      lines += `${name.replace(/[^0-9a-z_.-]|^$/g, "*")}: ${value.replace(/[\r\n]/g, "\0")}\n`;
     }
   }
-  return lines;
+  return [lines, wrong];
 };
 
 const timeoutOf = (told) => {
@@ -108,7 +124,7 @@ export class Client {
     const name = given.tags?.name;
     const tags = given.tags || vu.hasTags ? host.tags(given.tags) : "";
     const extra = [timeoutOf(given.timeout), name, Boolean(given.discardResponseMessage), undefined, tags];
-    const lines = linesOf(given.metadata);
+    const [lines, wrong] = linesOf(given.metadata);
     const reply = host.send("POST", this.#base + path, JSON.stringify(message), lines, vu.group, extra);
     if (host.isRehearsal) {
       const { anything } = host;
@@ -116,8 +132,10 @@ export class Client {
     }
     const found = -1 - host.replyStatus(reply);
     if (found < FIRST_STATUS) {
-      const [failure, words] = host.replyFailure(reply);
-      const code = failure === TIMED_OUT ? StatusDeadlineExceeded : StatusUnavailable;
+      const [failure, told] = host.replyFailure(reply);
+      const unsent = wrong === undefined ? StatusUnavailable : StatusInternal;
+      const code = failure === TIMED_OUT ? StatusDeadlineExceeded : unsent;
+      const words = wrong ?? told;
       return { status: code, message: null, headers: {}, trailers: {}, error: { code, message: words, details: [] } };
     }
     const status = found - FIRST_STATUS;

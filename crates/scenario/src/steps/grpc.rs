@@ -8,8 +8,7 @@ pub(super) mod send;
 use std::time::Duration;
 
 use tidemark_record::GrpcCode;
-use tidemark_wire::http1::is_token;
-use tidemark_wire::http2::is_of_connection;
+use tidemark_wire::grpc::metadata::{MetadataError, check_name, is_binary, value_as_sent, write_padded};
 
 use super::Step;
 use super::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
@@ -22,7 +21,7 @@ use crate::grammar::Scalar::{Bool, Duration as Time, Template as TemplateText, T
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::record::record;
 use crate::grammar::{Key, key};
-use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source};
+use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source, TextTest};
 use crate::protobuf::{Method, MethodName};
 use crate::template::{Encoding, Part, Template};
 use crate::yaml::{Content, Node, one_or_many};
@@ -40,13 +39,11 @@ pub(super) static SPOKEN: Spoken = Spoken {
 const GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a step sends.
 const MESSAGES_MAX: usize = 10_000;
-/// Headers that gRPC writes itself.
-const OWN_METADATA: [&str; 5] = ["content-type", "content-length", "te", "user-agent", "host"];
 
 const METADATA: Key = key(
     "metadata",
     Map(Keys::Text("names of metadata"), &Scalar(TemplateText)),
-    "Metadata of the call, by name; the value of a name that ends with `-bin` is written in base64.",
+    "Metadata of the call, by name; the value of a name that ends with `-bin` is the base64 of its bytes.",
 );
 const DEADLINE: Key = key(
     "deadline",
@@ -140,7 +137,21 @@ fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
     }
     for (name, test) in node.get("metadata").map(Node::entries).unwrap_or_default() {
         let lower = name.text().unwrap_or_default().to_ascii_lowercase();
-        checks.extend(session.test(test).map(|test| Check::Header(lower, test)));
+        let mut wanted = session.test(test);
+        if let Some(TextTest::Equals(value)) = &mut wanted
+            && is_binary(lower.as_bytes())
+            && let Some(constant) = value.as_literal()
+        {
+            let is_base64 = |one| value_as_sent(&lower, one).is_ok();
+            if !constant.split(|byte| *byte == b',').all(is_base64) {
+                session.reader.sink.error(test, MetadataError::Base64.to_string());
+            }
+            // as the answer's own is brought into form
+            let mut padded = Vec::new();
+            write_padded(constant, &mut padded);
+            *value = Template::literal(padded);
+        }
+        checks.extend(wanted.map(|wanted| Check::Header(lower, wanted)));
     }
     checks.extend(session.checks_of_body(node));
     checks
@@ -173,23 +184,17 @@ fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Temp
     for (name, value) in step.get("metadata").map(Node::entries).unwrap_or_default() {
         let Some(text) = name.text() else { continue };
         let lower = text.to_ascii_lowercase();
-        if let Some(reason) = why_no_metadata(&lower) {
+        if let Err(reason) = check_name(&lower) {
             session.reader.sink.error(name, format!("\"{text}\" cannot be the name of metadata: {reason}"));
         }
-        metadata.push((lower, session.template(value, Encoding::Header)));
+        // what varies is looked at when it is sent
+        let template = session.template(value, Encoding::Raw);
+        if let Some(Err(reason)) = template.as_literal().map(|value| value_as_sent(&lower, value)) {
+            session.reader.sink.error(value, format!("the metadata \"{lower}\" cannot be sent: {reason}"));
+        }
+        metadata.push((lower, template));
     }
     metadata
-}
-
-/// Why metadata cannot have this name, in lower case.
-fn why_no_metadata(name: &str) -> Option<&'static str> {
-    if !is_token(name.as_bytes()) {
-        return Some("it has a character that no header's name may have");
-    }
-    if name.starts_with("grpc-") || OWN_METADATA.contains(&name) {
-        return Some("gRPC writes it itself");
-    }
-    is_of_connection(name.as_bytes()).then_some("HTTP/2 forbids headers of an HTTP/1.1 connection")
 }
 
 /// Messages as JSON: of a list each item, else the one.

@@ -29,6 +29,9 @@ export default () => {
   told("late", late);
   const health = client.healthCheck("shop.Cart");
   console.log(JSON.stringify({ what: "health", ...health, serves: health.status === grpc.HealthCheckServing }));
+  const errorWith = (metadata) => client.invoke("shop.Cart/Add", {}, { metadata }).error;
+  const [text, name, reserved] = [{ user: "a\r\nb: c" }, { "a b": "c" }, { te: "a", ":path": "/", spaced: " a " }].map(errorWith);
+  console.log(JSON.stringify({ what: "metadata", text, name, reserved }));
   try {
     client.healthCheck("nobody");
   } catch (error) {

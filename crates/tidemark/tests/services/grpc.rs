@@ -164,6 +164,10 @@ fn hit_and_init_need_no_types() {
     let text = wrong(&["hit", &url, "--proto", &proto, "-b", r#"{"nmae": 1}"#]);
     assert_says(&text, &["no field nmae; did you mean name?"]);
     assert_says(&wrong(&["hit", &filled("grpc://{cart}/shop.Cart/Ad")]), &["did you mean Add?"]);
+    let text = wrong(&["hit", &url, "-H", "user: ann\r\nrole: admin"]);
+    assert_says(&text, &["the metadata \"user\" cannot be sent: its value may have printable characters"]);
+    assert_says(&wrong(&["hit", &url, "-H", "trace-bin: a b"]), &["a name that ends with -bin is base64"]);
+    assert_says(&wrong(&["hit", &url, "-H", ":path: /"]), &["is not metadata"]);
 
     let output = run(folder.path(), &["init", &filled("grpc://{cart}"), "-o", "made.yaml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -257,6 +261,11 @@ fn a_script_of_k6_calls_as_k6_does() {
             "what": "late", "status": 4, "message": null, "trailers": {}, "error": {"code": 4, "message": "", "details": []},
         }),
         serde_json::json!({"what": "health", "status": 1, "serves": true}),
+        serde_json::json!({
+            "what": "metadata", "reserved": null,
+            "text": {"code": 13, "message": "header key \"user\" contains value with non-printable ASCII characters", "details": []},
+            "name": {"code": 13, "message": "header key \"a b\" contains illegal characters not in [0-9a-z-_.]", "details": []},
+        }),
         serde_json::json!({"what": "nobody", "threw": true}),
     ];
     assert_eq!(told, wanted, "{shown}");
@@ -269,9 +278,13 @@ fn zeros(bytes: usize) -> String {
     format!("{}{rest}", "AAAA".repeat(bytes / 3))
 }
 
-/// The official interoperability cases, by the names that gRPC gives them (docs/grpc.md lists them).
 #[test]
 fn the_cases_of_interoperability_pass() {
+    interoperability("{cart}");
+}
+
+/// The official interoperability cases, by the names that gRPC gives them (docs/grpc.md lists them).
+pub(super) fn interoperability(server: &str) {
     let (asked, answered) = (zeros(271_828), zeros(314_159));
     let inputs: Vec<String> =
         [27_182, 8, 1_828, 45_904].map(|size| format!("{{payload: {{body: {}}}}}", zeros(size))).into();
@@ -294,7 +307,7 @@ fn the_cases_of_interoperability_pass() {
     let service = "grpc.testing.TestService";
     let folder = folder(&format!(
         r#"
-system: {{url: "grpc://{{cart}}", protos: '{}'}}
+system: {{url: "grpc://{server}", protos: '{}'}}
 sessions:
   cases:
     steps:
@@ -331,16 +344,28 @@ sessions:
       - grpc close: OK
       - grpc: {service}/UnaryCall
         label: custom_metadata
-        metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6ur}}
-        check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6ur}}}}
+        metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6urqw}}
+        check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: q6urqw==}}}}
+      - grpc: {service}/FullDuplexCall
+        label: custom_metadata, streaming
+        message: [{{response_parameters: [{{size: 1}}]}}]
+        metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: CgsKCwoL}}
+        check: {{metadata: {{x-grpc-test-echo-initial: test_initial_metadata_value, x-grpc-test-echo-trailing-bin: CgsKCwoL}}}}
       - grpc: {service}/UnaryCall
         label: status_code_and_message
         message: {{response_status: {{code: 2, message: test status message}}}}
         check: {{status: UNKNOWN, metadata: {{grpc-message: test status message}}}}
+      - grpc: {service}/FullDuplexCall
+        label: status_code_and_message, streaming
+        message: [{{response_status: {{code: 2, message: test status message}}}}]
+        check: {{status: UNKNOWN, metadata: {{grpc-message: test status message}}}}
       - grpc: {service}/UnaryCall
         label: special_status_message
         message: {{response_status: {{code: 2, message: "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"}}}}
-        check: {{status: UNKNOWN}}
+        check:
+          status: UNKNOWN
+          metadata:
+            grpc-message: "%09%0Atest with whitespace%0D%0Aand Unicode BMP %E2%98%BA and non-BMP %F0%9F%98%88%09%0A"
       - {{grpc: {service}/UnimplementedCall, label: unimplemented_method, check: {{status: UNIMPLEMENTED}}}}
       - {{grpc: grpc.testing.UnimplementedService/UnimplementedCall, label: unimplemented_service, check: {{status: UNIMPLEMENTED}}}}
       - grpc: {service}/FullDuplexCall

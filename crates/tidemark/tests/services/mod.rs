@@ -9,6 +9,7 @@ mod debugging;
 mod events;
 mod first;
 mod grpc;
+mod grpc_go;
 mod nginx;
 mod own;
 mod quick;

@@ -66,6 +66,18 @@ impl Fields {
         self.from(0)
     }
 
+    /// Changes values: `write` appends what stands in the place of one, given with its name.
+    pub fn rewrite(&mut self, write: impl Fn(&[u8], &[u8], &mut Vec<u8>)) {
+        let mut whole = Fields { hidden: self.hidden, ..Fields::default() };
+        for (name, value) in self.iter_all() {
+            whole.bytes.extend_from_slice(name);
+            let name_end = whole.bytes.len() as u32;
+            write(name, value, &mut whole.bytes);
+            whole.ends.push((name_end, whole.bytes.len() as u32));
+        }
+        *self = whole;
+    }
+
     /// Becomes the same as another list, of which nothing is passed over.
     fn copy_from(&mut self, other: &Fields) {
         self.clear();

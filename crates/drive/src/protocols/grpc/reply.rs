@@ -5,6 +5,7 @@ use std::time::Instant;
 use tidemark_record::GrpcCode;
 use tidemark_scenario::protobuf::Method;
 use tidemark_wire::encoding::{Scratch, decode, forget};
+use tidemark_wire::grpc::metadata::{is_binary, write_padded};
 use tidemark_wire::grpc::{GrpcError, Messages, code_of_http, code_of_reset, status_text};
 use tidemark_wire::http2::hpack::Fields;
 
@@ -48,6 +49,8 @@ pub(super) struct Reply {
     code: GrpcCode,
     /// Whether the status is known.
     has_status: bool,
+    /// When the server's time for the call is over, where it was told one.
+    deadline: Option<Instant>,
     words: Vec<u8>,
     front: Fields,
     behind: Fields,
@@ -80,6 +83,7 @@ impl Reply {
             is_message: false,
             code: GrpcCode::Unknown,
             has_status: false,
+            deadline: None,
             words: Vec::new(),
             front: Fields::default(),
             behind: Fields::default(),
@@ -94,6 +98,7 @@ impl Reply {
         self.messages.clear();
         self.encoding = None;
         (self.code, self.has_status) = (GrpcCode::Unknown, false);
+        self.deadline = head.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         self.words.clear();
         self.front.clear();
         self.behind.clear();
@@ -193,6 +198,8 @@ impl Reply {
             // an answer of trailers alone: what stands in front is what stands behind of others
             std::mem::swap(&mut self.front, &mut self.behind);
         }
+        pad(&mut self.front);
+        pad(&mut self.behind);
         self.has_status = true;
         self.words.clear();
         match self.behind.get(STATUS) {
@@ -225,9 +232,14 @@ impl Reply {
         Ok(())
     }
 
-    /// The server reset the stream, for this reason.
+    /// The server reset the stream, for this reason. Servers do that, too, when the call's time is over.
     pub fn reset(&mut self, reason: u32, words: &str) {
-        self.code = GrpcCode::from_number(code_of_reset(reason));
+        self.code = match GrpcCode::from_number(code_of_reset(reason)) {
+            GrpcCode::Cancelled if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                GrpcCode::DeadlineExceeded
+            }
+            code => code,
+        };
         self.has_status = true;
         self.words.clear();
         self.words.extend_from_slice(words.as_bytes());
@@ -264,6 +276,17 @@ impl Reply {
     /// The status in words.
     pub fn words(&self) -> String {
         format!("status {}: {}", self.code.name(), String::from_utf8_lossy(&self.words))
+    }
+}
+
+/// Brings metadata in base64 into one form, lest a comparison depends on who sent it: with padding.
+fn pad(fields: &mut Fields) {
+    let lacks = |value: &[u8]| !value.len().is_multiple_of(4) || value.contains(&b',');
+    if fields.iter().any(|(name, value)| is_binary(name) && lacks(value)) {
+        fields.rewrite(|name, value, out| match is_binary(name) {
+            true => write_padded(value, out),
+            false => out.extend_from_slice(value),
+        });
     }
 }
 

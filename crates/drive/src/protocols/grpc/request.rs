@@ -1,11 +1,13 @@
 //! Calls made ready: headers and constant messages as they are sent.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tidemark_scenario::plan::{GrpcCall, GrpcStep, RequestPlan};
 use tidemark_scenario::protobuf::{Method, MethodName, Stencil, Types};
 use tidemark_scenario::{Context, Template};
+use tidemark_wire::grpc::metadata::{MetadataError, check_name, value_as_sent};
 use tidemark_wire::grpc::{self, begin_message, end_message};
 
 use crate::protocols::http2::request::{Message, Opening, coded_name};
@@ -40,12 +42,21 @@ pub(super) enum Prepared {
 #[derive(Debug)]
 pub(super) struct CallHead {
     request: Message,
-    /// Metadata that varies; its names are coded.
-    varying: Vec<(Vec<u8>, Template)>,
+    varying: Vec<Varying>,
     pub method: Method,
+    /// How long the server is told that the call has.
+    pub deadline: Option<Duration>,
     /// Whether any number of messages answers it.
     pub answers_many: bool,
     pub compresses: bool,
+}
+
+/// Metadata that varies.
+#[derive(Debug)]
+struct Varying {
+    name: String,
+    coded_name: Vec<u8>,
+    value: Template,
 }
 
 /// Room for a message as JSON, and for where its holes are.
@@ -192,13 +203,21 @@ impl CallHead {
         append("user-agent", b"tidemark")?;
         let mut varying = Vec::new();
         for (name, value) in &call.metadata {
+            check_name(name).map_err(|why| unsendable(name, why))?;
             match value.as_literal() {
-                Some(literal) => append(name, literal)?,
-                None => varying.push((coded_name(name)?, value.clone())),
+                Some(literal) => {
+                    append(name, value_as_sent(name, literal).map_err(|why| unsendable(name, why))?)?
+                }
+                None => varying.push(Varying {
+                    name: name.clone(),
+                    coded_name: coded_name(name)?,
+                    value: value.clone(),
+                }),
             }
         }
         let answers_many = method.answers_many();
-        Ok(CallHead { request, varying, method, answers_many, compresses: call.compresses })
+        let GrpcCall { deadline, compresses, .. } = *call;
+        Ok(CallHead { request, varying, method, deadline, answers_many, compresses })
     }
 
     /// A request without a body as a person reads it.
@@ -220,13 +239,19 @@ impl CallHead {
         message: &mut Message,
     ) -> Result<(), Failure> {
         message.repeat(&self.request);
-        for (name, value) in &self.varying {
+        for Varying { name, coded_name, value } in &self.varying {
             scratch.clear();
             value.render(cx, scratch)?;
-            message.header(name, scratch).map_err(Failure::Unsendable)?;
+            let value =
+                value_as_sent(name, scratch).map_err(|why| Failure::Unsendable(unsendable(name, why)))?;
+            message.header(coded_name, value).map_err(Failure::Unsendable)?;
         }
         Ok(())
     }
+}
+
+fn unsendable(name: &str, why: MetadataError) -> String {
+    format!("the request cannot be sent with the metadata {name:?}: {why}")
 }
 
 impl Messages {
