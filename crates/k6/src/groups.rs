@@ -54,7 +54,9 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, sets: Object<'js>, own: Opt<Valu
         let Coerced(is_good) = Coerced::<bool>::from_js(&ctx, result)?;
         all &= is_good;
         let group = host.group.borrow();
-        host.metrics.check(&group, &name, is_good);
+        if !host.ending.is_begun() {
+            host.metrics.check(&group, &name, is_good);
+        }
         let values = [(metrics::CHECKS, Kind::Rate, f64::from(u8::from(is_good)))];
         host.add(&values, &group, &flat, &[("check", &name)]);
         match thrown {

@@ -108,11 +108,10 @@ impl Host {
         }
         let input = self.way.suspend(output);
         self.turn.set(Instant::now());
-        if matches!(input, Input::End) {
-            self.ending.begin();
-            return Err(thrown(ctx, "the run has ended"));
+        match self.ending.note(&input) {
+            true => Err(thrown(ctx, "the run has ended")),
+            false => Ok(input),
         }
-        Ok(input)
     }
 
     pub fn is_in_run(&self, ctx: &Ctx<'_>, what: &str) -> Result<()> {
@@ -142,6 +141,10 @@ impl Host {
 
     /// Adds a value with these tags, which alternate names and values.
     pub fn add(&self, values: &[(usize, Kind, f64)], group: &str, flat: &str, own: metrics::Tags<'_>) {
+        // what an iteration does that is interrupted counts no more
+        if self.ending.is_begun() {
+            return;
+        }
         let script = &self.script;
         let has = |name: &str, wanted: &str| {
             let mut pairs = flat.split('\0');
@@ -277,27 +280,29 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         host.beside.forget();
         host.sockets.clear();
         host.inbox.borrow_mut().clear();
+        host.ending.note(&Input::Woken);
         let called = live.call(ctx, host, &call);
         let rejected = host.rejected.take();
         // an iteration counts once, and what it threw itself is told by whoever resumes it
-        if let (Ok(_), Some((_, reason))) = (&called, rejected.first()) {
+        if let (Ok(_), Some((_, reason)), false) = (&called, rejected.first(), host.ending.is_begun()) {
             let words = format!("{}: uncaught in a promise: {reason}", script.name);
             match host.number {
                 MAIN => script.log("error", &words),
                 _ => script.threw(&words),
             }
         }
-        output = match called {
-            Ok(returned) => Output::Returned(returned),
-            Err(words) => {
-                // code that was to put things in order may not have run
-                host.leaves_something();
-                Output::Threw(words)
-            }
-        };
-        if host.ending.is_begun() {
+        if host.ending.is_users() {
             return Ok(());
         }
+        if called.is_err() || host.ending.is_begun() {
+            // code that was to put things in order may not have run
+            host.leaves_something();
+        }
+        output = match called {
+            _ if host.ending.is_begun() => Output::Interrupted,
+            Ok(returned) => Output::Returned(returned),
+            Err(words) => Output::Threw(words),
+        };
     }
 }
 
@@ -673,6 +678,7 @@ fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
     }
     info.set("iterationInScenario", place.iteration_in_scenario)?;
     info.set("iterationsCompleted", script.iterations.load(Ordering::Relaxed))?;
+    info.set("iterationsInterrupted", script.interrupted.load(Ordering::Relaxed))?;
     info.set("vus", script.users.load(Ordering::Relaxed))?;
     Ok(info)
 }

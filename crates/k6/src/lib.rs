@@ -327,9 +327,9 @@ impl K6 {
         self.script.nowhere.load(Ordering::Relaxed)
     }
 
-    /// Iterations that the end of the load cut off.
-    pub fn iterations_cut_off(&self) -> u64 {
-        self.script.under_way.load(Ordering::Relaxed)
+    /// Iterations that did not come to their end.
+    pub fn iterations_interrupted(&self) -> u64 {
+        self.script.iterations_interrupted()
     }
 
     /// Forgets an abort, so that `teardown` can run.

@@ -21,6 +21,8 @@ pub struct ScenarioOf {
     pub tags: Vec<(String, String)>,
     /// How long iterations that are under way at its end are waited for.
     pub graceful_stop: Duration,
+    /// How long the iteration of a user who is to leave before is waited for.
+    pub graceful_ramp_down: Duration,
 }
 
 /// What the options say of all requests and iterations.
@@ -202,8 +204,8 @@ impl Executor {
     }
 }
 
-/// How long iterations that are under way at the end are waited for, unless the script says otherwise.
-const GRACEFUL_STOP: Duration = Duration::from_secs(30);
+/// How long iterations that are under way are waited for, unless the script says otherwise.
+const GRACE: Duration = Duration::from_secs(30);
 /// Longest time of a fixed number of iterations, unless the script says otherwise.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -398,7 +400,8 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
         start: Duration::ZERO,
         env: Vec::new(),
         tags: Vec::new(),
-        graceful_stop: GRACEFUL_STOP,
+        graceful_stop: GRACE,
+        graceful_ramp_down: GRACE,
     };
     if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load() && given.vus.is_none()) {
         let told = told.as_object().filter(|told| !told.is_empty());
@@ -413,7 +416,8 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
                 start: keys.time("startTime")?.unwrap_or_default(),
                 env: keys.texts("env"),
                 tags: keys.texts("tags"),
-                graceful_stop: keys.time("gracefulStop")?.unwrap_or(GRACEFUL_STOP),
+                graceful_stop: keys.time("gracefulStop")?.unwrap_or(GRACE),
+                graceful_ramp_down: keys.time("gracefulRampDown")?.unwrap_or(GRACE),
             })
         };
         return told.iter().map(scenario).collect();

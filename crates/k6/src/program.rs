@@ -176,6 +176,26 @@ enum Turn {
     Ends,
 }
 
+/// An iteration of a kind of sessions is over: another may take its place, where they are bounded.
+fn leave_place(script: &Script, at: usize, kind: Option<&Ready>) {
+    let is_bounded = kind.is_some_and(|kind| kind.most_users.is_some());
+    if let Some(active) = script.active_of.get(at).filter(|_| is_bounded) {
+        active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Turn {
+    /// Whether an iteration is under way.
+    fn is_within(&self) -> bool {
+        use Output::{Interrupted, Ready, Returned, Threw};
+        let is_over = matches!(
+            self,
+            Turn::Rests | Turn::Ends | Turn::Does(Returned(_) | Threw(_) | Ready | Interrupted)
+        );
+        !is_over
+    }
+}
+
 impl Users {
     pub fn new(
         script: &Arc<Script>,
@@ -251,15 +271,9 @@ impl Users {
                     self.script.threw(words);
                 }
                 self.script.iterations.fetch_add(1, Ordering::Relaxed);
-                let bounded = self
-                    .kinds
-                    .get(user.kind)
-                    .and_then(|of| of.as_ref())
-                    .is_some_and(|of| of.most_users.is_some());
-                if let Some(active) = self.script.active_of.get(user.kind).filter(|_| bounded) {
-                    active.fetch_sub(1, Ordering::Relaxed);
-                }
-                let scenario = self.kinds.get(user.kind).and_then(|of| of.as_ref()).map(|of| of.scenario);
+                let kind = self.kinds.get(user.kind).and_then(Option::as_ref);
+                leave_place(&self.script, user.kind, kind);
+                let scenario = kind.map(|of| of.scenario);
                 let name =
                     scenario.and_then(|at| self.script.told().scenarios.get(at)).map(|of| of.name.as_str());
                 let has = |tag: &str, value: &str| tag == "scenario" && name == Some(value);
@@ -620,7 +634,9 @@ impl Program for Users {
                     }
                 }
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
-                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => {
+                Turn::Does(
+                    Output::Returned(_) | Output::Threw(_) | Output::Ready | Output::Interrupted,
+                ) => {
                     let shortest =
                         if self.is_main { Duration::ZERO } else { self.script.told().common.shortest };
                     let left = shortest.saturating_sub(user.begun.elapsed());
@@ -680,6 +696,28 @@ impl Program for Users {
     fn failed(&mut self, session: u32, outcome: Outcome) {
         let Some((sent, of)) = self.take_sent(session) else { return };
         self.hand_over(session, of, sent.failure(outcome));
+    }
+
+    fn interrupted(&mut self, session: u32) {
+        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
+        if !user.next.is_within() {
+            return;
+        }
+        // what comes of its requests is told nobody
+        (user.sent, user.begins, user.next) = (None, None, Turn::Ends);
+        for branch in self.branches.values_mut().filter(|branch| branch.session == session) {
+            (branch.sent, branch.is_open) = (None, false);
+        }
+        let kind = user.kind;
+        if !matches!(user.vu.resume(Input::Interrupt), Output::Interrupted) {
+            self.users[session as usize] = None;
+        }
+        self.at_work = self.at_work.saturating_sub(1);
+        if !self.is_main {
+            leave_place(&self.script, kind, self.kinds.get(kind).and_then(Option::as_ref));
+            self.script.under_way.fetch_sub(1, Ordering::Relaxed);
+            self.script.interrupted.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn finishes(&self) -> bool {

@@ -135,7 +135,7 @@ impl Rehearsal<'_> {
                     self.sent.threw.get_or_insert(words);
                     return None;
                 }
-                Output::Ready => return None,
+                Output::Ready | Output::Interrupted => return None,
             };
         }
         // it waits still, for an answer that it never gets

@@ -89,6 +89,9 @@ pub(crate) fn scenario(
                 .iterations()
                 .filter(|_| !is_alone || is_each(&of.executor))
                 .map(Scalar::from),
+            graceful_stop: (scenarios.len() > 1).then(|| Time(of.graceful_stop).into()),
+            graceful_ramp_down: matches!(of.executor, Executor::RampingVus { .. })
+                .then(|| Time(of.graceful_ramp_down).into()),
             args: args.iter().map(|pair| Value::from(verbatim(pair))).collect(),
             labels: labels.unwrap_or_default(),
             ..Session::default()

@@ -90,6 +90,8 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
+    /// Iterations that ended where they were.
+    pub interrupted: AtomicU64,
     /// What it loads of message types of gRPC.
     pub grpc_types: Mutex<GrpcTypes>,
     /// Whether it imports what opens WebSockets.
@@ -154,6 +156,7 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
             is_rehearsal: false,
@@ -279,6 +282,11 @@ impl Script {
         if thrown < THROWN_TOLD_MAX {
             self.log("error", words);
         }
+    }
+
+    /// Iterations that did not come to their end, once the load is over.
+    pub fn iterations_interrupted(&self) -> u64 {
+        self.interrupted.load(Ordering::Relaxed) + self.under_way.load(Ordering::Relaxed)
     }
 
     /// Keeps what it said of itself, with the parts of metrics that its thresholds ask for.
