@@ -24,6 +24,7 @@ use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
 use crate::script::Script;
 use crate::sockets::{Inbox, Sockets};
+use crate::text::Told;
 use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 
 /// The number of the user that runs `setup`, `teardown` and `handleSummary`.
@@ -421,6 +422,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     }
     let natives = Object::new(ctx.clone())?;
     crate::ask::install(&natives)?;
+    crate::head::install(&natives)?;
     crate::requests::install(&natives)?;
     crate::reply::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
@@ -513,7 +515,7 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
     host.wait(&ctx, Output::Sleep(time)).map(drop)
 }
 
-fn log(ctx: Ctx<'_>, level: String, words: String) -> Result<()> {
+fn log(ctx: Ctx<'_>, level: String, Told(words): Told) -> Result<()> {
     host(&ctx)?.script.log(&level, &words);
     Ok(())
 }
@@ -537,7 +539,7 @@ fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usi
     host.script.definitions.number(&Definition { name, kind, is_time }).map_err(|why| thrown(&ctx, &why))
 }
 
-fn add(ctx: Ctx<'_>, metric: usize, value: f64, tags: String) -> Result<()> {
+fn add(ctx: Ctx<'_>, metric: usize, value: f64, Told(tags): Told) -> Result<()> {
     let host = host(&ctx)?;
     if host.is_init.get() {
         return Err(thrown(&ctx, "a metric takes values in functions, not in the init context"));

@@ -208,12 +208,25 @@ impl Loader for Modules {
     }
 }
 
+/// Whether code may list the fields of an object, as `Object.keys(res)` and `{...res}` do.
+fn lists_fields(text: &str) -> bool {
+    let spreads = |(at, dots): (usize, &str)| {
+        let next = text[at + dots.len()..].trim_start().chars().next();
+        next.is_some_and(|next| next.is_alphabetic() || "_$([".contains(next))
+    };
+    ["Object.", "Object[", "Reflect", "ownProperty", "OwnProperty"].iter().any(|word| text.contains(word))
+        || text.match_indices("...").any(spreads)
+}
+
 impl Script {
     /// A file's JavaScript.
     ///
     /// # Errors
     /// If it is TypeScript, and this program cannot read that.
     pub fn plain(&self, path: &Path, text: String) -> std::result::Result<String, String> {
+        if lists_fields(&text) {
+            self.lists_fields.store(true, Ordering::Relaxed);
+        }
         let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
         #[cfg(feature = "typescript")]
         if is_typed {

@@ -9,7 +9,7 @@ use tidemark_scenario::units::Time;
 use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
 use crate::requests::is_grpc;
-use crate::script::Told;
+use crate::script::Script;
 
 /// The scenario of a script that lies beside it under this name.
 ///
@@ -18,9 +18,10 @@ use crate::script::Told;
 pub(crate) fn scenario(
     (file, name): (&str, &str),
     args: &[String],
-    told: &Told,
+    script: &Script,
     sent: &Sent,
 ) -> Result<Scenario, String> {
+    let told = script.told();
     let scenarios = &told.scenarios[..];
     let Some((system, others)) = sent.origins.split_first() else {
         if let Some(url) = &sent.nowhere {
@@ -38,15 +39,31 @@ pub(crate) fn scenario(
         return Err(format!("{file}: a script loads files of .proto, or one descriptor set (loadProtoset)"));
     }
     let common = &told.common;
-    // how an origin is reached; any of several may be another's
-    let tls = |origin: &str| {
-        let is_insecure = common.insecure && (origin.starts_with("https:") || origin.starts_with("grpcs:"));
-        if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
-    };
-    // reflection tells the types where the script loads none
-    // the script says where they are from where it is itself
+    // the script says where files are from where it is itself
     let beside_script =
         |path: &str| Path::new(file).with_file_name("").join(path).to_string_lossy().into_owned();
+    let opened = |pem: &str| {
+        let found = script.file_with(pem).ok_or_else(|| {
+            format!("{file}: options: tlsAuth: cert and key are what open() returns of a file in PEM; write them to files")
+        })?;
+        Ok::<_, String>(verbatim(&beside_script(&found.to_string_lossy())))
+    };
+    // how an origin is reached; any of several may be another's
+    let tls = |origin: &str| {
+        let mut tls = Map::default();
+        if !origin.starts_with("https:") && !origin.starts_with("grpcs:") {
+            return Ok(tls);
+        }
+        if common.insecure {
+            tls.insert("insecure", true);
+        }
+        if let Some(own) = common.certificate(origin) {
+            tls.insert("certificate", opened(&own.certificate)?);
+            tls.insert("key", opened(&own.key)?);
+        }
+        Ok::<_, String>(tls)
+    };
+    // reflection tells the types where the script loads none
     let of = |paths: &[String], origin: &str| -> Vec<Value> {
         let all = paths.iter().filter(|_| is_grpc(origin));
         all.map(|path| Value::from(verbatim(&beside_script(path)))).collect()
@@ -62,8 +79,9 @@ pub(crate) fn scenario(
         if let Some(address) = common.address(origin) {
             target.insert("connect to", verbatim(&address));
         }
-        if !tls(origin).is_empty() {
-            target.insert("tls", tls(origin));
+        let tls = tls(origin)?;
+        if !tls.is_empty() {
+            target.insert("tls", tls);
         }
         if !protos(origin).is_empty() {
             target.insert("protos", protos(origin));
@@ -143,7 +161,7 @@ pub(crate) fn scenario(
         system: Some(System {
             url: Some(verbatim(system).into()),
             connect_to: common.address(system).map(|address| verbatim(&address).into()),
-            tls: tls(system),
+            tls: tls(system)?,
             protos: protos(system),
             includes: includes(system),
             descriptors: descriptors(system).map(|file| verbatim(&beside_script(file)).into()),

@@ -96,6 +96,8 @@ pub(crate) struct Script {
     pub grpc_types: Mutex<GrpcTypes>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
+    /// Whether it may list the fields of an answer.
+    pub lists_fields: AtomicBool,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
@@ -159,6 +161,7 @@ impl Script {
             interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
+            lists_fields: AtomicBool::new(false),
             is_rehearsal: false,
         }
     }
@@ -213,6 +216,14 @@ impl Script {
             fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?.into();
         files.insert(path, Arc::clone(&bytes));
         Ok(bytes)
+    }
+
+    /// The file with this text, of those that it opened: relative to its own folder where it is below that.
+    pub fn file_with(&self, text: &str) -> Option<PathBuf> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let (path, _) = files.iter().find(|(_, bytes)| ***bytes == *text.as_bytes())?;
+        let below = self.path.parent().and_then(|folder| path.strip_prefix(folder).ok());
+        Some(below.unwrap_or(path).to_owned())
     }
 
     /// The number of a shared array, if it is there.

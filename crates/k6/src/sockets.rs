@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
-use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Object, Result, Value};
 use tidemark_drive::{Heard, Said};
 
 use crate::bytes;
@@ -14,6 +14,7 @@ use crate::metrics::{self, Kind};
 use crate::modules::thrown;
 use crate::reply;
 use crate::requests;
+use crate::text::Told;
 use crate::vu::{Answer, Input, Output, Request};
 
 /// Most bytes that came over a WebSocket and that the script has not looked at; one message alone may be larger.
@@ -178,9 +179,9 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
 /// Asks for a WebSocket; its number. `extra`: group, name, tags, whether it is one of `k6/websockets`.
 fn open<'js>(
     ctx: Ctx<'js>,
-    asked: String,
-    url: String,
-    head: String,
+    Told(asked): Told,
+    Told(url): Told,
+    Told(head): Told,
     protocols: String,
     extra: Array<'js>,
 ) -> Result<u64> {
@@ -189,12 +190,12 @@ fn open<'js>(
     if host.sockets.all.borrow().len() >= SOCKETS_MAX {
         return Err(thrown(&ctx, &format!("more than {SOCKETS_MAX} WebSockets at once")));
     }
-    let name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
+    let name = extra.get::<Option<Told>>(1)?.map(|name| name.0);
     let mut socket = Socket {
         url,
         name: name.clone(),
-        group: extra.get(0)?,
-        tags: extra.get(2)?,
+        group: extra.get::<Told>(0)?.0,
+        tags: extra.get::<Told>(2)?.0,
         is_standard: extra.get(3)?,
         begun: Instant::now(),
         is_open: false,
@@ -385,7 +386,7 @@ fn say<'js>(ctx: Ctx<'js>, number: u64, kind: String, data: Value<'js>) -> Resul
 }
 
 /// Closes it; what the other side answers is heard.
-fn close(ctx: Ctx<'_>, number: u64, code: u16, reason: String) -> Result<()> {
+fn close(ctx: Ctx<'_>, number: u64, code: u16, Told(reason): Told) -> Result<()> {
     let host = host::host(&ctx)?;
     if let Some(socket) = host.sockets.all.borrow_mut().get_mut(&number) {
         socket.is_closing = true;
