@@ -22,7 +22,7 @@ use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
-use crate::script::Script;
+use crate::script::{GrpcTypes, Script};
 use crate::sockets::{Inbox, Sockets};
 use crate::text::Told;
 use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
@@ -31,7 +31,7 @@ use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 pub(crate) const MAIN: u64 = 0;
 /// Bytes that a user takes before its memory is looked through for what is not used any more.
 const GC_BYTES: usize = 1 << 20;
-/// Most files of message types of gRPC.
+/// Most files of message types of gRPC that are loaded at once, and most of such loads.
 const GRPC_FILES_MAX: usize = 100;
 /// Longest `sleep`.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(86_400);
@@ -435,6 +435,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("unusual", Func::from(unusual))?;
     natives.set("open", Func::from(open))?;
     natives.set("grpcLoad", Func::from(grpc_load))?;
+    natives.set("grpcConnects", Func::from(grpc_connects))?;
     natives.set("shared", Func::from(shared))?;
     natives.set("sharedLength", Func::from(shared_length))?;
     natives.set("sharedItem", Func::from(shared_item))?;
@@ -583,35 +584,51 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
     }
 }
 
-/// Notes files of message types, which the scenario then names. Files of `.proto` and their imports are looked for in these
-/// folders; without any, beside the script.
-fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<()> {
+/// Notes files of message types, which the scenario then names; the number of what was loaded. Files of `.proto` and their
+/// imports are looked for in these folders; without any, beside the script.
+fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<usize> {
     let host = host(&ctx)?;
     if !host.is_init.get() {
         return Err(thrown(&ctx, "load must be called in the init context"));
     }
     let beside = host.script.path.parent().unwrap_or(Path::new(".")).to_owned();
-    let note = |known: &mut Vec<String>, path: &Path| {
-        let path = path.to_string_lossy().into_owned();
-        if !known.contains(&path) && known.len() < GRPC_FILES_MAX {
-            known.push(path);
-        }
-    };
-    let mut types = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut types = GrpcTypes::default();
     // without folders, imports are relative to the script's
     let folders = if folders.is_empty() { vec![".".to_owned()] } else { folders };
-    for file in files {
-        let mut places = folders.iter().map(|folder| Path::new(folder).join(&file));
+    for file in files.iter().take(GRPC_FILES_MAX) {
+        let mut places = folders.iter().map(|folder| Path::new(folder).join(file));
         let Some(found) = places.find(|place| beside.join(place).is_file()) else {
             return Err(thrown(&ctx, &format!("open {file}: no such file")));
         };
-        let found = found.strip_prefix(".").unwrap_or(&found);
-        note(if is_descriptors { &mut types.descriptors } else { &mut types.protos }, found);
+        let found = text(found.strip_prefix(".").unwrap_or(&found));
+        if is_descriptors { &mut types.descriptors } else { &mut types.protos }.push(found);
     }
     if !is_descriptors {
         let there = folders.iter().map(Path::new).filter(|folder| beside.join(folder).is_dir());
-        there.for_each(|folder| note(&mut types.includes, folder));
+        types.includes.extend(there.take(GRPC_FILES_MAX).map(text));
     }
+    let mut all = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().position(|known| *known == types);
+    if known.is_none() && all.len() >= GRPC_FILES_MAX {
+        return Err(thrown(&ctx, &format!("more than {GRPC_FILES_MAX} loads of message types")));
+    }
+    Ok(known.unwrap_or_else(|| {
+        all.push(types);
+        all.len() - 1
+    }))
+}
+
+/// Notes where a client connects to that has loaded these.
+fn grpc_connects(ctx: Ctx<'_>, url: String, loaded: Vec<usize>) -> Result<()> {
+    let host = host(&ctx)?;
+    let Some(origin) = url::Url::parse(&url).ok().and_then(|url| crate::rehearsal::origin_of(&url)) else {
+        return Ok(());
+    };
+    let all = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut origins = host.script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner);
+    let types = origins.entry(origin).or_default();
+    loaded.iter().filter_map(|number| all.get(*number)).for_each(|loaded| types.add(loaded));
     Ok(())
 }
 

@@ -73,6 +73,9 @@ const BUILT_IN: [(&str, Kind, bool); 25] = [
     ("ws_msgs_received", Kind::Counter, false),
     ("ws_ping", Kind::Trend, true),
     ("grpc_req_duration", Kind::Trend, true),
+    ("grpc_streams", Kind::Counter, false),
+    ("grpc_streams_msgs_sent", Kind::Counter, false),
+    ("grpc_streams_msgs_received", Kind::Counter, false),
 ];
 pub(crate) const HTTP_REQS: usize = 0;
 pub(crate) const HTTP_REQ_DURATION: usize = 1;
@@ -100,6 +103,9 @@ pub(crate) const WS_MSGS_SENT: usize = 21;
 pub(crate) const WS_MSGS_RECEIVED: usize = 22;
 pub(crate) const WS_PING: usize = 23;
 pub(crate) const GRPC_REQ_DURATION: usize = 24;
+pub(crate) const GRPC_STREAMS: usize = 25;
+pub(crate) const GRPC_STREAMS_MSGS_SENT: usize = 26;
+pub(crate) const GRPC_STREAMS_MSGS_RECEIVED: usize = 27;
 /// What follows are the script's own.
 pub(crate) const FIRST_OWN: usize = BUILT_IN.len();
 

@@ -29,8 +29,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/websockets", include_str!("js/websockets.js")),
 ];
 
-/// What all that opens WebSockets imports.
-const SOCKETS: &str = "tidemark:sockets";
+/// What all that opens WebSockets or streams imports.
+const SOCKETS: [&str; 2] = ["tidemark:sockets", "tidemark:heard"];
 
 /// What the modules above and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
@@ -43,7 +43,8 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:rehearsal", include_str!("js/rehearsal.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
     ("tidemark:globals", include_str!("js/lib/globals.js")),
-    (SOCKETS, include_str!("js/sockets.js")),
+    (SOCKETS[0], include_str!("js/sockets.js")),
+    (SOCKETS[1], include_str!("js/heard.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -118,7 +119,7 @@ fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     // they return bytes
     let with_bytes = || complete(ctx).and_then(|()| bytes::install(&natives()?));
     match name {
-        SOCKETS => sockets::install(&natives()?),
+        name if SOCKETS.contains(&name) => sockets::install(&natives()?),
         "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/net/grpc"
         | "k6/webcrypto" => with_bytes(),
         _ if built_in(name).is_some() => Ok(()),
@@ -189,7 +190,7 @@ impl Loader for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
         if let Some(source) = built_in(name).or_else(|| library(name)) {
-            if name == SOCKETS {
+            if SOCKETS.contains(&name) {
                 self.0.opens_websockets.store(true, Ordering::Relaxed);
             }
             install_for(ctx, name)?;

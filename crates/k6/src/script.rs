@@ -92,8 +92,10 @@ pub(crate) struct Script {
     pub under_way: AtomicU64,
     /// Iterations that ended where they were.
     pub interrupted: AtomicU64,
-    /// What it loads of message types of gRPC.
-    pub grpc_types: Mutex<GrpcTypes>,
+    /// What its clients of gRPC load of message types.
+    pub grpc_types: Mutex<Vec<GrpcTypes>>,
+    /// What clients have loaded that connect to an origin.
+    pub grpc_origins: Mutex<HashMap<String, GrpcTypes>>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
     /// Whether it may list the fields of an answer.
@@ -103,7 +105,7 @@ pub(crate) struct Script {
 }
 
 /// Message types of gRPC that a script loads, by paths relative to it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrpcTypes {
     /// Files of `.proto`.
     pub protos: Vec<String>,
@@ -111,6 +113,22 @@ pub struct GrpcTypes {
     pub includes: Vec<String>,
     /// Files with descriptor sets.
     pub descriptors: Vec<String>,
+}
+
+impl GrpcTypes {
+    /// Adds what others have.
+    pub(crate) fn add(&mut self, others: &GrpcTypes) {
+        let add = |known: &mut Vec<String>, more: &[String]| {
+            for one in more {
+                if !known.contains(one) {
+                    known.push(one.clone());
+                }
+            }
+        };
+        add(&mut self.protos, &others.protos);
+        add(&mut self.includes, &others.includes);
+        add(&mut self.descriptors, &others.descriptors);
+    }
 }
 
 /// What a script says of itself.
@@ -160,6 +178,7 @@ impl Script {
             under_way: AtomicU64::new(0),
             interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
+            grpc_origins: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
             lists_fields: AtomicBool::new(false),
             is_rehearsal: false,

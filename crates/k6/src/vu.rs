@@ -111,9 +111,16 @@ pub(crate) struct Request {
     pub expected: Option<Arc<[(u16, u16)]>>,
     /// The subprotocols that it offers, where it asks for a WebSocket.
     pub websocket: Option<Vec<String>>,
+    /// Whether it opens a stream of gRPC.
+    pub is_stream: bool,
 }
 
 impl Request {
+    /// Whether it opens what stays open.
+    pub fn opens(&self) -> bool {
+        self.is_stream || self.websocket.is_some()
+    }
+
     /// What its label begins with, unless the script names it.
     pub fn verb(&self) -> &str {
         if self.websocket.is_some() { "WS" } else { &self.method }

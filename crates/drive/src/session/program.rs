@@ -114,7 +114,9 @@ pub struct ProgramRequest {
     /// [`Programs::opening_websockets`].
     pub websocket: Option<Vec<String>>,
     /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
-    /// answer that the program takes.
+    /// answer that the program takes. Of gRPC that needs a branch and [`Programs::opening_websockets`]: the request is over
+    /// once the stream is open, messages are said and heard as texts of JSON, a close says that no more are said, and the
+    /// status is heard as the peer's close.
     pub stays_open: bool,
 }
 
@@ -280,7 +282,7 @@ impl Programs {
         Programs { make: Arc::new(make), open_websockets: false }
     }
 
-    /// They may ask for WebSockets.
+    /// They may ask for WebSockets, and hold streams of gRPC.
     #[must_use]
     pub fn opening_websockets(self) -> Programs {
         Programs { open_websockets: true, ..self }
