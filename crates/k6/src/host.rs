@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use rquickjs::convert::List;
 use rquickjs::function::Func;
 use rquickjs::{
     ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
@@ -434,6 +435,9 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("agentIs", Func::from(agent_is))?;
     natives.set("unusual", Func::from(unusual))?;
     natives.set("open", Func::from(open))?;
+    natives.set("fileOpen", Func::from(file_open))?;
+    natives.set("fileRead", Func::from(file_read))?;
+    natives.set("secret", Func::from(secret))?;
     natives.set("grpcLoad", Func::from(grpc_load))?;
     natives.set("grpcConnects", Func::from(grpc_connects))?;
     natives.set("shared", Func::from(shared))?;
@@ -563,16 +567,22 @@ fn unusual(ctx: Ctx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Where a file is that a script opens: as in k6, as seen from the file that calls.
+fn opened(ctx: &Ctx<'_>, host: &Host, path: &str) -> Result<PathBuf> {
+    if !host.is_init.get() {
+        return Err(thrown(ctx, "open() can be called only in the init context"));
+    }
+    // that is the module whose code runs
+    let caller = ctx.script_or_module_name(1).and_then(|atom| atom.to_string().ok());
+    let caller = caller.filter(|name| !crate::modules::is_ours(name));
+    let base = caller.map_or_else(|| host.script.path.clone(), PathBuf::from);
+    let told = path.strip_prefix("file://").unwrap_or(path);
+    Ok(base.parent().unwrap_or(Path::new(".")).join(told))
+}
+
 fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>> {
     let host = host(&ctx)?;
-    if !host.is_init.get() {
-        return Err(thrown(&ctx, "open() can be called only in the init context"));
-    }
-    // as in k6, from the file that calls; that is the module whose code runs
-    let caller = ctx.script_or_module_name(1).and_then(|atom| atom.to_string().ok());
-    let base = caller.map_or_else(|| host.script.path.clone(), std::path::PathBuf::from);
-    let told = path.strip_prefix("file://").unwrap_or(&path);
-    let file = base.parent().unwrap_or(Path::new(".")).join(told);
+    let file = opened(&ctx, &host, &path)?;
     let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
     if is_binary {
         intrinsics::complete(&ctx)?;
@@ -582,6 +592,27 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
         false => rquickjs::String::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))
             .map(rquickjs::String::into_value),
     }
+}
+
+/// Opens a file that all users share: where it is, and its bytes.
+fn file_open(ctx: Ctx<'_>, path: String) -> Result<List<(String, usize)>> {
+    let host = host(&ctx)?;
+    let file = opened(&ctx, &host, &path)?;
+    let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
+    Ok(List((file.to_string_lossy().into_owned(), bytes.len())))
+}
+
+/// Bytes of such a file: so many at most.
+fn file_read(ctx: Ctx<'_>, path: String, from: usize, most: usize) -> Result<ArrayBuffer<'_>> {
+    let bytes = host(&ctx)?.script.opened(Path::new(&path)).unwrap_or_default();
+    let part = bytes.get(from..from.saturating_add(most).min(bytes.len())).unwrap_or_default();
+    ArrayBuffer::new_copy(ctx, part)
+}
+
+/// Notes what the script must not write down.
+fn secret(ctx: Ctx<'_>, value: String) -> Result<()> {
+    host(&ctx)?.script.keep_secret(value);
+    Ok(())
 }
 
 /// Notes files of message types, which the scenario then names; the number of what was loaded. Files of `.proto` and their

@@ -27,6 +27,9 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/net/grpc", include_str!("js/grpc.js")),
     ("k6/ws", include_str!("js/ws.js")),
     ("k6/websockets", include_str!("js/websockets.js")),
+    ("k6/secrets", include_str!("js/secrets.js")),
+    ("k6/experimental/fs", include_str!("js/fs.js")),
+    ("k6/experimental/csv", include_str!("js/csv.js")),
 ];
 
 /// What all that opens WebSockets or streams imports.
@@ -63,12 +66,6 @@ const LIBRARIES: &[(&str, &str)] = &[
 const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
-    ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
-    ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
-    (
-        "k6/experimental/csv",
-        "k6/experimental/csv is not supported; parse what open() returns with papaparse of jslib.k6.io",
-    ),
     ("k6/experimental/redis", "k6/experimental/redis is not supported"),
     ("k6/experimental/streams", "k6/experimental/streams is not supported"),
 ];
@@ -121,7 +118,7 @@ fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     match name {
         name if SOCKETS.contains(&name) => sockets::install(&natives()?),
         "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/net/grpc"
-        | "k6/webcrypto" => with_bytes(),
+        | "k6/webcrypto" | "k6/experimental/fs" => with_bytes(),
         _ if built_in(name).is_some() => Ok(()),
         _ => with_bytes().and_then(|()| urls::install(&natives()?)),
     }

@@ -1,5 +1,6 @@
 //! A script: what all its users share.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -25,6 +26,11 @@ const TURN_MAX: Duration = Duration::from_secs(30);
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Iterations that threw whose words are told.
 const THROWN_TOLD_MAX: u64 = 10;
+
+/// Most texts that a script keeps secret.
+const SECRETS_MAX: usize = 1_000;
+/// What stands in their place, as in k6.
+const MASK: &str = "***SECRET_REDACTED***";
 
 /// Most kinds of sessions of a plan: each has a label.
 const KINDS_MAX: usize = LABELS_MAX;
@@ -74,6 +80,8 @@ pub(crate) struct Script {
     /// Why the run has failed, though it goes on.
     failed: Mutex<Option<String>>,
     console: Console,
+    /// Texts that it must not write.
+    secrets: Mutex<Vec<String>>,
     /// Iterations that ended with an exception.
     pub thrown: AtomicU64,
     pub iterations: AtomicU64,
@@ -167,6 +175,7 @@ impl Script {
             is_aborted: AtomicBool::new(false),
             failed: Mutex::default(),
             console: Console::new(name),
+            secrets: Mutex::default(),
             thrown: AtomicU64::new(0),
             iterations: AtomicU64::new(0),
             users: AtomicU64::new(0),
@@ -237,6 +246,19 @@ impl Script {
         Ok(bytes)
     }
 
+    /// A file that it has opened.
+    pub fn opened(&self, path: &Path) -> Option<Arc<[u8]>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&normal(path)).cloned()
+    }
+
+    /// Keeps a text out of all lines that the script writes.
+    pub fn keep_secret(&self, value: String) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !value.is_empty() && secrets.len() < SECRETS_MAX && !secrets.contains(&value) {
+            secrets.push(value);
+        }
+    }
+
     /// The file with this text, of those that it opened: relative to its own folder where it is below that.
     pub fn file_with(&self, text: &str) -> Option<PathBuf> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -301,9 +323,15 @@ impl Script {
 
     /// Writes a line of the script's.
     pub fn log(&self, level: &str, words: &str) {
-        if !self.is_rehearsal {
-            self.console.log(level, words);
+        if self.is_rehearsal {
+            return;
         }
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let masked = secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
+            true => words.replace(secret, MASK).into(),
+            false => words,
+        });
+        self.console.log(level, &masked);
     }
 
     /// An iteration ended with an exception.

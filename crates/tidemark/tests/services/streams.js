@@ -10,7 +10,7 @@ other.load([], "other.proto");
 export const options = {
   vus: 1,
   iterations: 1,
-  thresholds: { grpc_streams: ["count==6"], grpc_streams_msgs_sent: ["count==11"], grpc_streams_msgs_received: ["count==7"] },
+  thresholds: { grpc_streams: ["count==6"], grpc_streams_msgs_sent: ["count==11"], grpc_streams_msgs_received: ["count==9"] },
 };
 
 const begun = (what, of, method, hear = () => {}, params = {}) => {
