@@ -633,7 +633,8 @@ fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descript
             return Err(thrown(&ctx, &format!("open {file}: no such file")));
         };
         let found = text(found.strip_prefix(".").unwrap_or(&found));
-        if is_descriptors { &mut types.descriptors } else { &mut types.protos }.push(found);
+        let of_kind = if is_descriptors { &mut types.descriptors } else { &mut types.protos };
+        of_kind.push(found);
     }
     if !is_descriptors {
         let there = folders.iter().map(Path::new).filter(|folder| beside.join(folder).is_dir());

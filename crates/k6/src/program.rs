@@ -671,10 +671,10 @@ impl Program for Users {
                     let sent = Sent::now(&request);
                     let (kind, is_stream) = (user.kind, request.is_stream);
                     let begun = (id, request.opens());
-                    let way = self.way(kind, &request).ok();
+                    let way = if is_stream { self.way(kind, &request).ok() } else { None };
                     match self.placed(kind, &mut request) {
                         Ok(placed) => {
-                            let call = way.filter(|_| is_stream).and_then(|way| way.call.clone());
+                            let call = way.and_then(|way| way.call.clone());
                             if let Some(Some(user)) = self.users.get_mut(session as usize) {
                                 user.begins = Some(Branch {
                                     session,
