@@ -554,9 +554,10 @@ impl Program for Interrupted {
         self.told.lock().unwrap().push(format!("{outcome:?}"));
     }
 
-    fn interrupted(&mut self, session: u32) {
+    fn interrupted(&mut self, session: u32) -> bool {
         assert!(self.asked.contains_key(&session), "it is a session, and no branch");
         self.told.lock().unwrap().push("interrupted".into());
+        true
     }
 
     fn finishes(&self) -> bool {

@@ -762,11 +762,9 @@ impl Program for Users {
         self.hand_over(session, of, sent.failure(outcome));
     }
 
-    fn interrupted(&mut self, session: u32) {
-        let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
-        if !user.next.is_within() {
-            return;
-        }
+    fn interrupted(&mut self, session: u32) -> bool {
+        let user = self.users.get_mut(session as usize).and_then(Option::as_mut);
+        let Some(user) = user.filter(|user| user.next.is_within()) else { return false };
         // what comes of its requests is told nobody
         (user.sent, user.begins, user.next) = (None, None, Turn::Ends);
         for branch in self.branches.values_mut().filter(|branch| branch.session == session) {
@@ -782,6 +780,7 @@ impl Program for Users {
             self.script.under_way.fetch_sub(1, Ordering::Relaxed);
             self.script.interrupted.fetch_add(1, Ordering::Relaxed);
         }
+        true
     }
 
     fn finishes(&self) -> bool {

@@ -154,10 +154,9 @@ impl Thread<'_> {
     /// A session has had its time: what is under way of it is cut off, and it ends.
     pub fn interrupt(&mut self, s: usize, now_ns: u64) {
         let state = self.flow.sessions[s].state;
-        if matches!(state, SessionState::Free | SessionState::Parked) {
+        if matches!(state, SessionState::Free | SessionState::Parked) || !self.tell_interrupted(s) {
             return;
         }
-        self.tell_interrupted(s);
         if state.is_due() {
             self.give_up(s, now_ns);
             self.flow.cut_off += 1;
@@ -174,13 +173,12 @@ impl Thread<'_> {
         self.run_session(s, now_ns);
     }
 
-    /// Tells the program that one of its sessions ends where it is.
-    pub fn tell_interrupted(&mut self, s: usize) {
-        if self.flow.sessions[s].is_in_program()
-            && self.flow.owner(s) == s
-            && let Some(program) = &mut self.program
-        {
-            program.interrupted(s as u32);
+    /// Tells the program that one of its sessions ends where it is; whether there is something to end.
+    pub fn tell_interrupted(&mut self, s: usize) -> bool {
+        let is_its = self.flow.sessions[s].is_in_program() && self.flow.owner(s) == s;
+        match self.program.as_mut().filter(|_| is_its) {
+            Some(program) => program.interrupted(s as u32),
+            None => true,
         }
     }
 

@@ -475,7 +475,9 @@ impl Thread<'_> {
             self.give_up_arrivals(now_ns);
         }
         // before anything fails that it waits for
-        (0..self.flow.sessions.len()).for_each(|session| self.tell_interrupted(session));
+        for session in 0..self.flow.sessions.len() {
+            self.tell_interrupted(session);
+        }
         for session in 0..self.flow.sessions.len() {
             let Session { state, origin, begun_due_ns, .. } = self.flow.sessions[session];
             if state.is_due() {

@@ -33,9 +33,11 @@ pub trait Program {
     fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck;
     /// A session's request failed without an answer.
     fn failed(&mut self, session: u32, outcome: Outcome);
-    /// A session ends where it is, as its time or the run's is over. What is under way of it fails after this.
-    fn interrupted(&mut self, session: u32) {
+    /// A session ends where it is, as its time or the run's is over. What is under way of it fails after this. False: it only
+    /// rests, and goes on with that while the run does.
+    fn interrupted(&mut self, session: u32) -> bool {
         let _ = session;
+        true
     }
     /// Whether sessions that are under way at the end of the load come to their own end, within the plan's drain.
     /// Otherwise only their requests do.
