@@ -527,21 +527,22 @@ fn a_host_of_the_programs_own_stands_in_place_of_the_servers() {
 /// Asks for what takes long beside something else that does, and notes who is interrupted and what fails.
 #[derive(Default)]
 struct Interrupted {
-    asked: HashMap<u32, u32>,
+    /// By session: whether it only thinks, and how often it was asked.
+    asked: HashMap<u32, (bool, u32)>,
     told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Program for Interrupted {
     fn begin(&mut self, session: u32, _: usize) {
-        self.asked.insert(session, 0);
+        self.asked.insert(session, (self.asked.len() % 2 == 0, 0));
     }
 
     fn next(&mut self, session: u32, _: Duration) -> Next {
-        let Some(asked) = self.asked.get_mut(&session) else { return Next::End };
+        let Some((thinks, asked)) = self.asked.get_mut(&session) else { return Next::End };
         *asked += 1;
         match *asked {
             1 => Next::Branch(request(0, "GET", "/long")),
-            2 if session % 2 == 0 => Next::Think(Duration::from_secs(60)),
+            2 if *thinks => Next::Think(Duration::from_secs(60)),
             _ => Next::Request(request(1, "GET", "/long")),
         }
     }
