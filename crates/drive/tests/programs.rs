@@ -575,7 +575,8 @@ fn a_session_that_has_had_its_time_is_cut_off_and_every_request_has_an_outcome()
     plan.limits.drain = Duration::from_secs(30);
     plan.load.model = LoadModel::Closed;
     let phase = plan.load.phases[0].clone();
-    let phase = |ms, level| Phase { duration: Duration::from_millis(ms), from: level, to: level, ..phase.clone() };
+    let phase =
+        |ms, level| Phase { duration: Duration::from_millis(ms), from: level, to: level, ..phase.clone() };
     plan.load.phases = vec![phase(300, 4.0), phase(1_200, 0.0)];
     plan.sessions[0].script = Some(ScriptPlan {
         tool: ScriptTool::K6,

@@ -702,9 +702,7 @@ impl Program for Users {
                     }
                 }
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
-                Turn::Does(
-                    Output::Returned(_) | Output::Threw(_) | Output::Ready | Output::Interrupted,
-                ) => {
+                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready | Output::Interrupted) => {
                     let shortest =
                         if self.is_main { Duration::ZERO } else { self.script.told().common.shortest };
                     let left = shortest.saturating_sub(user.begun.elapsed());

@@ -327,10 +327,11 @@ impl Script {
             return;
         }
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let masked = secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
-            true => words.replace(secret, MASK).into(),
-            false => words,
-        });
+        let masked =
+            secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
+                true => words.replace(secret, MASK).into(),
+                false => words,
+            });
         self.console.log(level, &masked);
     }
 

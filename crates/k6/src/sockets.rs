@@ -205,12 +205,7 @@ fn has_room(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
 }
 
 /// Opens a stream of gRPC; its number. `extra`: group, name, tags.
-fn open_stream<'js>(
-    ctx: Ctx<'js>,
-    Told(url): Told,
-    Told(head): Told,
-    extra: Array<'js>,
-) -> Result<u64> {
+fn open_stream<'js>(ctx: Ctx<'js>, Told(url): Told, Told(head): Told, extra: Array<'js>) -> Result<u64> {
     let host = host::host(&ctx)?;
     has_room(&ctx, &host)?;
     let name = extra.get::<Option<Told>>(1)?.map(|name| name.0);
@@ -459,8 +454,7 @@ fn say<'js>(ctx: Ctx<'js>, number: u64, kind: String, data: Value<'js>) -> Resul
         let is_stream = socket.kind == SocketKind::Stream;
         let counted = usize::from(!is_ping || socket.kind == SocketKind::Standard);
         let sent = if is_stream { metrics::GRPC_STREAMS_MSGS_SENT } else { metrics::WS_MSGS_SENT };
-        let values =
-            [(metrics::DATA_SENT, Kind::Counter, data.len() as f64), (sent, Kind::Counter, 1.0)];
+        let values = [(metrics::DATA_SENT, Kind::Counter, data.len() as f64), (sent, Kind::Counter, 1.0)];
         add(&host, socket, &values[..=counted]);
     }
     let said = match kind.as_str() {

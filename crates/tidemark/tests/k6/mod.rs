@@ -396,12 +396,18 @@ const twice = (name) => { http.get(`${base}/first/${name}`); sleep(1.5); http.ge
 export const asleep = () => { try { twice('asleep'); } catch { http.get(`${base}/caught`); } };
 export const waits = () => { http.get(`${base}/hold`); http.get(`${base}/caught`); };
 export const done = () => { twice('done'); };");
-    assert_eq!((count("/first/"), count("/last/done"), count("/last/asleep"), count("/caught")), (2, 1, 0, 0));
+    assert_eq!(
+        (count("/first/"), count("/last/done"), count("/last/asleep"), count("/caught")),
+        (2, 1, 0, 0)
+    );
     assert!((1.5..15.0).contains(&took_s), "{took_s} s: {json}");
     let script = &json["run"]["script"];
     assert_eq!((&script["iterations"], &script["interrupted"]), (&1.into(), &2.into()), "{json}");
     let summary = &json["run"];
-    assert_eq!((&summary["requests"], &summary["errors"]), (&4.into(), &serde_json::json!({"unfinished": 1})));
+    assert_eq!(
+        (&summary["requests"], &summary["errors"]),
+        (&4.into(), &serde_json::json!({"unfinished": 1}))
+    );
     let metrics = script["metrics"].as_array().unwrap();
     let reqs = metrics.iter().find(|of| of["name"] == "http_reqs").unwrap();
     assert_eq!(reqs["figures"][0]["value"], 3.0, "k6 counts none that it interrupted: {reqs}");

@@ -94,7 +94,12 @@ pub(super) fn made(
     let literal =
         |(name, value): &(String, String)| (name.to_ascii_lowercase(), Template::literal(value.as_str()));
     let metadata = asked.headers.iter().map(literal).collect();
-    let call = GrpcCall { method, metadata, deadline: Some(asked.timeout).filter(|_| !asked.stays_open), compresses: false };
+    let call = GrpcCall {
+        method,
+        metadata,
+        deadline: Some(asked.timeout).filter(|_| !asked.stays_open),
+        compresses: false,
+    };
     let head = CallHead::new(types, &call, origin)?;
     message.repeat(&head.request);
     if !asked.stays_open {

@@ -213,12 +213,10 @@ fn a_session_has_its_time_from_when_its_user_leaves() {
     let over = |phases: &[Phase], user: Option<u32>, from_s: u64, grace: (u64, u64)| {
         let grace = Grace { stop: Duration::from_secs(grace.0), ramp_down: Duration::from_secs(grace.1) };
         let model = if user.is_some() { LoadModel::Closed } else { LoadModel::Open(Spacing::Constant) };
-        let schedule =
-            schedule(&Load::new(model, phases.to_vec()), 0, 1, &mut fastrand::Rng::with_seed(1));
+        let schedule = schedule(&Load::new(model, phases.to_vec()), 0, 1, &mut fastrand::Rng::with_seed(1));
         schedule.over_ns(Origin { source: 0, user }, from_s * S, grace) / MS
     };
-    let phases =
-        [phase(10_000, 2.0, 2.0, true), phase(10_000, 2.0, 0.0, true), phase(5_000, 0.0, 0.0, true)];
+    let phases = [phase(10_000, 2.0, 2.0, true), phase(10_000, 2.0, 0.0, true), phase(5_000, 0.0, 0.0, true)];
     // the load's end is when no user is left, however long nothing follows
     for (user, grace, over_ms) in [
         (Some(1), (5, 1), 16_000),
