@@ -47,7 +47,7 @@ pub(crate) struct Definition {
 }
 
 /// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds.
-const BUILT_IN: [(&str, Kind, bool); 25] = [
+const BUILT_IN: [(&str, Kind, bool); 28] = [
     ("http_reqs", Kind::Counter, false),
     ("http_req_duration", Kind::Trend, true),
     ("http_req_waiting", Kind::Trend, true),

@@ -189,7 +189,10 @@ export class Stream {
   }
 
   on(event, listener) {
-    if (!EVENTS.includes(event)) throw new Error(`unknown gRPC stream's event type: ${event}`);
+    if (!EVENTS.includes(event)) {
+      host.log("warning", `can't register ${event} event handler: unknown GRPC stream's event type: ${event}`);
+      return;
+    }
     if (typeof listener !== "function") throw new Error("a listener of a gRPC stream's event is a function");
     this.#listeners.get(event).push(listener);
   }

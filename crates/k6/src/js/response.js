@@ -46,6 +46,10 @@ export class Response {
     return (this[TIMINGS] = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
   }
 
+  get ocsp() {
+    return { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "" };
+  }
+
   get remote_ip() {
     return more().hostOf(this.url);
   }
@@ -85,17 +89,18 @@ export class Response {
   }
 
   toJSON() {
-    const { url, status, status_text, proto, headers, cookies, body, timings, error, error_code, remote_ip, remote_port } = this;
-    return { remote_ip, remote_port, url, status, status_text, proto, headers, cookies, body, timings, error, error_code, request: this.request };
+    return Object.fromEntries(FIELDS.map((name) => [name, this[name]]));
   }
 }
 
-// k6's fields, in its order
+// k6's fields, in its order; and its methods, which are fields there, too
 const FIELDS = [
-  "remote_ip", "remote_port", "url", "status", "status_text", "proto", "headers", "cookies", "body", "timings", "error", "error_code", "request",
+  "remote_ip", "remote_port", "url", "status", "status_text", "proto", "headers", "cookies", "body", "timings", "tls_version",
+  "tls_cipher_suite", "ocsp", "error", "error_code", "request",
 ];
+const METHODS = ["clickLink", "html", "json", "submitForm"];
 // what an answer has that is as most are; on the object itself stands what differs
-const USUAL = { url: "", status: 0, error: "", error_code: 0 };
+const USUAL = { url: "", status: 0, tls_version: "", tls_cipher_suite: "", error: "", error_code: 0 };
 for (const name of Object.keys(USUAL)) {
   Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true, enumerable: true, configurable: true });
 }
@@ -111,7 +116,8 @@ for (const name of FIELDS) {
   };
   Object.defineProperty(Response.prototype, name, { get, set, enumerable: true, configurable: true });
 }
-const OWN = Object.fromEntries(FIELDS.map((name) => [name, Object.getOwnPropertyDescriptor(Response.prototype, name)]));
+const own = (name) => ({ ...Object.getOwnPropertyDescriptor(Response.prototype, name), enumerable: true });
+const OWN = Object.fromEntries([...FIELDS, ...METHODS].map((name) => [name, own(name)]));
 // an answer whose fields a script may list has them itself; others inherit them, which takes less time
 host.withFields = (reply) => Object.defineProperties(reply, OWN);
 Object.setPrototypeOf(host.replies, Response.prototype);

@@ -292,7 +292,6 @@ fn a_script_of_k6_streams_as_k6_does() {
         serde_json::json!({"what": "chat", "said": [said("a"), said("aa"), said("aaa")]}),
         serde_json::json!({"what": "fill", "said": [{"total": "42"}]}),
         serde_json::json!({"what": "late", "said": [{"code": 4, "message": "context deadline exceeded"}]}),
-        serde_json::json!({"what": "no event", "threw": true}),
         serde_json::json!({"what": "no method", "threw": true}),
         serde_json::json!({"what": "renamed", "said": [{"words": "c"}]}),
         serde_json::json!({"what": "stops", "said": [said("b"), stopped]}),

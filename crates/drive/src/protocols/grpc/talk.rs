@@ -7,7 +7,7 @@ use tidemark_scenario::protobuf::Method;
 
 use super::{Awaiting, Call, Calls, request};
 use crate::io::Io;
-use crate::protocols::transport::{Event, Spoken};
+use crate::protocols::transport::{Event, Spoken, Transport as _};
 use crate::session::failure::Failure;
 use crate::session::sockets::{Heard, Said};
 
