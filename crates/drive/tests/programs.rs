@@ -9,8 +9,8 @@ use tidemark_drive::{
     AnswerCheck, AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest,
     Programs, Protocol, start,
 };
-use tidemark_record::Outcome;
-use tidemark_scenario::plan::{LoadModel, Op};
+use tidemark_record::{Counter, Outcome};
+use tidemark_scenario::plan::{Grace, LoadModel, Op, Phase, ScriptBounds, ScriptPlan, ScriptTool};
 use tidemark_scenario::{Plan, Shared};
 use tidemark_truth::{Http2Behaviour, Http2Misbehaviour, Http2Server};
 
@@ -522,4 +522,91 @@ fn a_host_of_the_programs_own_stands_in_place_of_the_servers() {
     let hosts = hosts.lock().unwrap();
     assert_eq!(hosts[0], ["host: shop.test"]);
     assert!(hosts[1].len() == 1 && hosts[1][0].starts_with("Host: "), "{hosts:?}");
+}
+
+/// Asks for what takes long beside something else that does, and notes who is interrupted and what fails.
+#[derive(Default)]
+struct Interrupted {
+    /// By session: whether it only thinks, and how often it was asked.
+    asked: HashMap<u32, (bool, u32)>,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Program for Interrupted {
+    fn begin(&mut self, session: u32, _: usize) {
+        self.asked.insert(session, (self.asked.len() % 2 == 0, 0));
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        let Some((thinks, asked)) = self.asked.get_mut(&session) else { return Next::End };
+        *asked += 1;
+        match *asked {
+            1 => Next::Branch(request(0, "GET", "/long")),
+            2 if *thinks => Next::Think(Duration::from_secs(60)),
+            _ => Next::Request(request(1, "GET", "/long")),
+        }
+    }
+
+    fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> AnswerCheck {
+        AnswerCheck::ByStatus
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        self.told.lock().unwrap().push(format!("{outcome:?}"));
+    }
+
+    fn interrupted(&mut self, session: u32) -> bool {
+        assert!(self.asked.contains_key(&session), "it is a session, and no branch");
+        self.told.lock().unwrap().push("interrupted".into());
+        true
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+}
+
+/// Users leave after 300 ms, and have 200 ms more; the load goes on.
+#[test]
+fn a_session_that_has_had_its_time_is_cut_off_and_every_request_has_an_outcome() {
+    let server = Server::plain(Duration::from_secs(20));
+    let mut plan = of_program(&["beside", "own"], 1);
+    plan.limits.sessions = None;
+    plan.limits.drain = Duration::from_secs(30);
+    plan.load.model = LoadModel::Closed;
+    let phase = plan.load.phases[0].clone();
+    let phase =
+        |ms, level| Phase { duration: Duration::from_millis(ms), from: level, to: level, ..phase.clone() };
+    plan.load.phases = vec![phase(300, 4.0), phase(1_200, 0.0)];
+    plan.sessions[0].script = Some(ScriptPlan {
+        tool: ScriptTool::K6,
+        file: String::new(),
+        path: "it.js".into(),
+        source: Arc::from([]),
+        args: Vec::new(),
+        route: String::new(),
+        headers: Vec::new(),
+        timeout: Duration::from_secs(30),
+        label: 0,
+        exec: String::new(),
+        iterations: None,
+        grace: Some(Grace { stop: Duration::from_millis(200), ramp_down: Duration::MAX }),
+        bounds: ScriptBounds::default(),
+        labels: Vec::new(),
+    });
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let of_thread = told.clone();
+    let programs =
+        Programs::new(move |_| Box::new(Interrupted { told: of_thread.clone(), ..Interrupted::default() }));
+    let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
+    let begun = std::time::Instant::now();
+    let sum = finish(begin(plan, options));
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    let count = |of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Unfinished));
+    // half of them only think beside their branch
+    assert_eq!((count(0), count(1), sum.ended()), (4, 2, 6), "{:?}", sum.examples());
+    assert_eq!(sum.end.counters[Counter::Unfinished], 6);
+    let told = told.lock().unwrap();
+    assert_eq!(told.iter().filter(|words| *words == "interrupted").count(), 4, "{told:?}");
+    assert_eq!(told.iter().filter(|words| *words == "Unfinished").count(), 6, "{told:?}");
 }

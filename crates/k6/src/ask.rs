@@ -4,14 +4,16 @@
 use std::time::Duration;
 
 use rquickjs::function::{Func, Opt};
+use rquickjs::object::Property;
 use rquickjs::{Coerced, Ctx, Function, Object, Result, Value};
 
 use crate::bytes;
+use crate::head::Head;
 use crate::host::{Host, SLEEP_MAX, host, load};
-use crate::modules::thrown;
 use crate::options::text_milliseconds;
 use crate::reply;
 use crate::requests::{Made, exchange};
+use crate::text::{Told, utf8};
 use crate::vu::Request;
 
 /// The functions of `k6/http` that send a request: their names, the method, and whether a body is the second argument.
@@ -24,8 +26,6 @@ const VERBS: [(&str, &str, bool); 7] = [
     ("del", "DELETE", true),
     ("options", "OPTIONS", true),
 ];
-/// Headers that the driver writes.
-const OURS: [&str; 3] = ["content-length", "connection", "transfer-encoding"];
 
 /// Adds the native that makes the functions.
 pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
@@ -85,7 +85,7 @@ fn ask<'js>(ctx: &Ctx<'js>, method: String, [url, body, params]: [Value<'js>; 3]
     reply.set("status", status)?;
     reply.set("url", url)?;
     if body.is_string() {
-        reply.set("_sent", body)?;
+        reply.prop("_sent", Property::from(body))?;
     }
     Ok(reply.into_value())
 }
@@ -113,7 +113,7 @@ fn usual<'js>(
     if !host.is_usual.get() || !is_body {
         return Ok(None);
     }
-    let url = url.to_string()?;
+    let url = utf8(url)?;
     // who asks
     if url.contains('@') {
         return Ok(None);
@@ -144,7 +144,7 @@ fn usual<'js>(
         return Ok(None);
     }
     request.body = bytes::optional(body)?;
-    let head = head_of(ctx, headers.as_ref(), &host.agent.borrow())?;
+    let head = Head::read(ctx, headers.as_ref())?.lines_with_cookies(&host.agent.borrow());
     let tags = tags_of(tags.as_ref(), &mut request.name)?;
     Ok(Some(Usual { request, head, tags }))
 }
@@ -162,55 +162,13 @@ pub(crate) fn time(ms: f64) -> Option<Duration> {
     (ms >= 0.0 && ms.is_finite()).then(|| Duration::from_secs_f64((ms / 1e3).min(SLEEP_MAX.as_secs_f64())))
 }
 
-/// The lines of a head. `agent` is the one that names who asks, unless a header does.
-fn head_of(ctx: &Ctx<'_>, headers: Option<&Object<'_>>, agent: &str) -> Result<String> {
-    let mut head = String::new();
-    let mut cookie = None;
-    let mut names_agent = false;
-    for header in headers.into_iter().flat_map(Object::props::<String, Coerced<String>>) {
-        let (name, Coerced(value)) = header?;
-        let is = |known: &str| name.eq_ignore_ascii_case(known);
-        if OURS.into_iter().any(is) || (is("host") && value.is_empty()) {
-            continue;
-        }
-        if value.contains(['\n', '\r', '\0']) || !is_token(&name) {
-            return Err(thrown(ctx, &format!("invalid header {name}")));
-        }
-        if is("cookie") {
-            cookie = Some(value);
-            continue;
-        }
-        names_agent |= is("user-agent");
-        add_line(&mut head, &name, &value);
-    }
-    if !names_agent {
-        head.push_str(agent);
-    }
-    if let Some(cookie) = cookie.filter(|cookie| !cookie.is_empty()) {
-        add_line(&mut head, "Cookie", &cookie);
-    }
-    Ok(head)
-}
-
-/// Whether it may be the name of a header (RFC 9110, 5.6.2).
-fn is_token(name: &str) -> bool {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_fit)
-}
-
-fn add_line(head: &mut String, name: &str, value: &str) {
-    for part in [name, ": ", value, "\n"] {
-        head.push_str(part);
-    }
-}
-
 /// Tags as they are measured; the tag `name` is what the request is counted as.
 fn tags_of(tags: Option<&Object<'_>>, name: &mut Option<String>) -> Result<String> {
     let mut flat = String::new();
     for tag in tags.into_iter().flat_map(Object::props::<String, Value<'_>>) {
         let (key, told) = tag?;
         let is_name = key == "name" && !told.is_undefined();
-        let Coerced(value): Coerced<String> = told.get()?;
+        let Told(value) = told.get()?;
         for part in [&key, "\0", &value, "\0"] {
             flat.push_str(part);
         }

@@ -14,6 +14,7 @@ use sha2::Digest;
 
 use crate::host;
 use crate::modules::thrown;
+use crate::text::utf8;
 
 /// Most random bytes at once.
 const RANDOM_MAX: usize = 16 << 20;
@@ -34,7 +35,7 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 /// Bytes that a script gives as text, array buffer or typed array.
 fn taken(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
     if let Some(text) = value.as_string() {
-        return text.to_string().map(|text| Some(text.into_bytes()));
+        return utf8(text).map(|text| Some(text.into_bytes()));
     }
     let Some(object) = value.as_object() else { return Ok(None) };
     if let Some(buffer) = ArrayBuffer::from_object(object.clone()) {

@@ -8,6 +8,7 @@ use rquickjs::{Coerced, Ctx, Exception, FromJs as _, Function, Object, Result, V
 use crate::host::{Host, host};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
+use crate::text::Told;
 
 /// Adds them to the natives.
 pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
@@ -54,7 +55,9 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, sets: Object<'js>, own: Opt<Valu
         let Coerced(is_good) = Coerced::<bool>::from_js(&ctx, result)?;
         all &= is_good;
         let group = host.group.borrow();
-        host.metrics.check(&group, &name, is_good);
+        if !host.ending.is_begun() {
+            host.metrics.check(&group, &name, is_good);
+        }
         let values = [(metrics::CHECKS, Kind::Rate, f64::from(u8::from(is_good)))];
         host.add(&values, &group, &flat, &[("check", &name)]);
         match thrown {
@@ -67,8 +70,7 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, sets: Object<'js>, own: Opt<Valu
 }
 
 /// Calls a function as a part of a group, whose time is measured.
-fn in_group<'js>(ctx: Ctx<'js>, name: Coerced<String>, call: Value<'js>) -> Result<Value<'js>> {
-    let Coerced(name) = name;
+fn in_group<'js>(ctx: Ctx<'js>, Told(name): Told, call: Value<'js>) -> Result<Value<'js>> {
     if name.contains("::") {
         return Err(thrown(&ctx, "the name of a group contains no ::"));
     }

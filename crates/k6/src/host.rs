@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use rquickjs::convert::List;
 use rquickjs::function::Func;
 use rquickjs::{
     ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
@@ -22,15 +23,16 @@ use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
-use crate::script::Script;
+use crate::script::{GrpcTypes, Script};
 use crate::sockets::{Inbox, Sockets};
+use crate::text::Told;
 use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
 
 /// The number of the user that runs `setup`, `teardown` and `handleSummary`.
 pub(crate) const MAIN: u64 = 0;
 /// Bytes that a user takes before its memory is looked through for what is not used any more.
 const GC_BYTES: usize = 1 << 20;
-/// Most files of message types of gRPC.
+/// Most files of message types of gRPC that are loaded at once, and most of such loads.
 const GRPC_FILES_MAX: usize = 100;
 /// Longest `sleep`.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(86_400);
@@ -108,11 +110,10 @@ impl Host {
         }
         let input = self.way.suspend(output);
         self.turn.set(Instant::now());
-        if matches!(input, Input::End) {
-            self.ending.begin();
-            return Err(thrown(ctx, "the run has ended"));
+        match self.ending.note(&input) {
+            true => Err(thrown(ctx, "the run has ended")),
+            false => Ok(input),
         }
-        Ok(input)
     }
 
     pub fn is_in_run(&self, ctx: &Ctx<'_>, what: &str) -> Result<()> {
@@ -142,6 +143,10 @@ impl Host {
 
     /// Adds a value with these tags, which alternate names and values.
     pub fn add(&self, values: &[(usize, Kind, f64)], group: &str, flat: &str, own: metrics::Tags<'_>) {
+        // what an iteration does that is interrupted counts no more
+        if self.ending.is_begun() {
+            return;
+        }
         let script = &self.script;
         let has = |name: &str, wanted: &str| {
             let mut pairs = flat.split('\0');
@@ -277,27 +282,29 @@ fn in_context<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> std::result::Result<(), S
         host.beside.forget();
         host.sockets.clear();
         host.inbox.borrow_mut().clear();
+        host.ending.note(&Input::Woken);
         let called = live.call(ctx, host, &call);
         let rejected = host.rejected.take();
         // an iteration counts once, and what it threw itself is told by whoever resumes it
-        if let (Ok(_), Some((_, reason))) = (&called, rejected.first()) {
+        if let (Ok(_), Some((_, reason)), false) = (&called, rejected.first(), host.ending.is_begun()) {
             let words = format!("{}: uncaught in a promise: {reason}", script.name);
             match host.number {
                 MAIN => script.log("error", &words),
                 _ => script.threw(&words),
             }
         }
-        output = match called {
-            Ok(returned) => Output::Returned(returned),
-            Err(words) => {
-                // code that was to put things in order may not have run
-                host.leaves_something();
-                Output::Threw(words)
-            }
-        };
-        if host.ending.is_begun() {
+        if host.ending.is_users() {
             return Ok(());
         }
+        if called.is_err() || host.ending.is_begun() {
+            // code that was to put things in order may not have run
+            host.leaves_something();
+        }
+        output = match called {
+            _ if host.ending.is_begun() => Output::Interrupted,
+            Ok(returned) => Output::Returned(returned),
+            Err(words) => Output::Threw(words),
+        };
     }
 }
 
@@ -416,6 +423,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     }
     let natives = Object::new(ctx.clone())?;
     crate::ask::install(&natives)?;
+    crate::head::install(&natives)?;
     crate::requests::install(&natives)?;
     crate::reply::install(&natives)?;
     natives.set("sleep", Func::from(sleep))?;
@@ -427,7 +435,11 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("agentIs", Func::from(agent_is))?;
     natives.set("unusual", Func::from(unusual))?;
     natives.set("open", Func::from(open))?;
+    natives.set("fileOpen", Func::from(file_open))?;
+    natives.set("fileRead", Func::from(file_read))?;
+    natives.set("secret", Func::from(secret))?;
     natives.set("grpcLoad", Func::from(grpc_load))?;
+    natives.set("grpcConnects", Func::from(grpc_connects))?;
     natives.set("shared", Func::from(shared))?;
     natives.set("sharedLength", Func::from(shared_length))?;
     natives.set("sharedItem", Func::from(shared_item))?;
@@ -508,7 +520,7 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
     host.wait(&ctx, Output::Sleep(time)).map(drop)
 }
 
-fn log(ctx: Ctx<'_>, level: String, words: String) -> Result<()> {
+fn log(ctx: Ctx<'_>, level: String, Told(words): Told) -> Result<()> {
     host(&ctx)?.script.log(&level, &words);
     Ok(())
 }
@@ -532,7 +544,7 @@ fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usi
     host.script.definitions.number(&Definition { name, kind, is_time }).map_err(|why| thrown(&ctx, &why))
 }
 
-fn add(ctx: Ctx<'_>, metric: usize, value: f64, tags: String) -> Result<()> {
+fn add(ctx: Ctx<'_>, metric: usize, value: f64, Told(tags): Told) -> Result<()> {
     let host = host(&ctx)?;
     if host.is_init.get() {
         return Err(thrown(&ctx, "a metric takes values in functions, not in the init context"));
@@ -555,16 +567,22 @@ fn unusual(ctx: Ctx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Where a file is that a script opens: as in k6, as seen from the file that calls.
+fn opened(ctx: &Ctx<'_>, host: &Host, path: &str) -> Result<PathBuf> {
+    if !host.is_init.get() {
+        return Err(thrown(ctx, "open() can be called only in the init context"));
+    }
+    // that is the module whose code runs
+    let caller = ctx.script_or_module_name(1).and_then(|atom| atom.to_string().ok());
+    let caller = caller.filter(|name| !crate::modules::is_ours(name));
+    let base = caller.map_or_else(|| host.script.path.clone(), PathBuf::from);
+    let told = path.strip_prefix("file://").unwrap_or(path);
+    Ok(base.parent().unwrap_or(Path::new(".")).join(told))
+}
+
 fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>> {
     let host = host(&ctx)?;
-    if !host.is_init.get() {
-        return Err(thrown(&ctx, "open() can be called only in the init context"));
-    }
-    // as in k6, from the file that calls; that is the module whose code runs
-    let caller = ctx.script_or_module_name(1).and_then(|atom| atom.to_string().ok());
-    let base = caller.map_or_else(|| host.script.path.clone(), std::path::PathBuf::from);
-    let told = path.strip_prefix("file://").unwrap_or(&path);
-    let file = base.parent().unwrap_or(Path::new(".")).join(told);
+    let file = opened(&ctx, &host, &path)?;
     let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
     if is_binary {
         intrinsics::complete(&ctx)?;
@@ -576,35 +594,73 @@ fn open<'js>(ctx: Ctx<'js>, path: String, is_binary: bool) -> Result<Value<'js>>
     }
 }
 
-/// Notes files of message types, which the scenario then names. Files of `.proto` and their imports are looked for in these
-/// folders; without any, beside the script.
-fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<()> {
+/// Opens a file that all users share: where it is, and its bytes.
+fn file_open(ctx: Ctx<'_>, path: String) -> Result<List<(String, usize)>> {
+    let host = host(&ctx)?;
+    let file = opened(&ctx, &host, &path)?;
+    let bytes = host.script.file(&file).map_err(|why| thrown(&ctx, &why))?;
+    Ok(List((file.to_string_lossy().into_owned(), bytes.len())))
+}
+
+/// Bytes of such a file: so many at most.
+fn file_read(ctx: Ctx<'_>, path: String, from: usize, most: usize) -> Result<ArrayBuffer<'_>> {
+    let bytes = host(&ctx)?.script.opened(Path::new(&path)).unwrap_or_default();
+    let part = bytes.get(from..from.saturating_add(most).min(bytes.len())).unwrap_or_default();
+    ArrayBuffer::new_copy(ctx, part)
+}
+
+/// Notes what the script must not write down.
+fn secret(ctx: Ctx<'_>, value: String) -> Result<()> {
+    host(&ctx)?.script.keep_secret(value);
+    Ok(())
+}
+
+/// Notes files of message types, which the scenario then names; the number of what was loaded. Files of `.proto` and their
+/// imports are looked for in these folders; without any, beside the script.
+fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descriptors: bool) -> Result<usize> {
     let host = host(&ctx)?;
     if !host.is_init.get() {
         return Err(thrown(&ctx, "load must be called in the init context"));
     }
     let beside = host.script.path.parent().unwrap_or(Path::new(".")).to_owned();
-    let note = |known: &mut Vec<String>, path: &Path| {
-        let path = path.to_string_lossy().into_owned();
-        if !known.contains(&path) && known.len() < GRPC_FILES_MAX {
-            known.push(path);
-        }
-    };
-    let mut types = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut types = GrpcTypes::default();
     // without folders, imports are relative to the script's
     let folders = if folders.is_empty() { vec![".".to_owned()] } else { folders };
-    for file in files {
-        let mut places = folders.iter().map(|folder| Path::new(folder).join(&file));
+    for file in files.iter().take(GRPC_FILES_MAX) {
+        let mut places = folders.iter().map(|folder| Path::new(folder).join(file));
         let Some(found) = places.find(|place| beside.join(place).is_file()) else {
             return Err(thrown(&ctx, &format!("open {file}: no such file")));
         };
-        let found = found.strip_prefix(".").unwrap_or(&found);
-        note(if is_descriptors { &mut types.descriptors } else { &mut types.protos }, found);
+        let found = text(found.strip_prefix(".").unwrap_or(&found));
+        let of_kind = if is_descriptors { &mut types.descriptors } else { &mut types.protos };
+        of_kind.push(found);
     }
     if !is_descriptors {
         let there = folders.iter().map(Path::new).filter(|folder| beside.join(folder).is_dir());
-        there.for_each(|folder| note(&mut types.includes, folder));
+        types.includes.extend(there.take(GRPC_FILES_MAX).map(text));
     }
+    let mut all = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().position(|known| *known == types);
+    if known.is_none() && all.len() >= GRPC_FILES_MAX {
+        return Err(thrown(&ctx, &format!("more than {GRPC_FILES_MAX} loads of message types")));
+    }
+    Ok(known.unwrap_or_else(|| {
+        all.push(types);
+        all.len() - 1
+    }))
+}
+
+/// Notes where a client connects to that has loaded these.
+fn grpc_connects(ctx: Ctx<'_>, url: String, loaded: Vec<usize>) -> Result<()> {
+    let host = host(&ctx)?;
+    let Some(origin) = url::Url::parse(&url).ok().and_then(|url| crate::rehearsal::origin_of(&url)) else {
+        return Ok(());
+    };
+    let all = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut origins = host.script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner);
+    let types = origins.entry(origin).or_default();
+    loaded.iter().filter_map(|number| all.get(*number)).for_each(|loaded| types.add(loaded));
     Ok(())
 }
 
@@ -673,6 +729,7 @@ fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
     }
     info.set("iterationInScenario", place.iteration_in_scenario)?;
     info.set("iterationsCompleted", script.iterations.load(Ordering::Relaxed))?;
+    info.set("iterationsInterrupted", script.interrupted.load(Ordering::Relaxed))?;
     info.set("vus", script.users.load(Ordering::Relaxed))?;
     Ok(info)
 }

@@ -21,6 +21,7 @@ mod compiled;
 mod console;
 mod events;
 mod groups;
+mod head;
 mod host;
 #[cfg(feature = "html")]
 mod html;
@@ -41,6 +42,7 @@ mod sent;
 mod sockets;
 mod steps;
 mod summary;
+mod text;
 mod thresholds;
 #[cfg(feature = "typescript")]
 mod typescript;
@@ -74,7 +76,7 @@ use crate::script::{Bounds, Script};
 use crate::vu::Vu;
 
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
-const KNOWN_OPTIONS: [&str; 38] = [
+const KNOWN_OPTIONS: [&str; 39] = [
     "batch",
     "batchPerHost",
     "blockHostnames",
@@ -110,6 +112,7 @@ const KNOWN_OPTIONS: [&str; 38] = [
     "teardownTimeout",
     "thresholds",
     "throw",
+    "tlsAuth",
     "userAgent",
     "verbose",
     "vus",
@@ -201,7 +204,7 @@ impl K6 {
         let name = Path::new(file)
             .file_stem()
             .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        scenario::scenario((file, &name), args, self.script.told(), sent).map_err(ScriptError)
+        scenario::scenario((file, &name), args, &self.script, sent).map_err(ScriptError)
     }
 
     /// The loads that its options ask for.
@@ -327,9 +330,9 @@ impl K6 {
         self.script.nowhere.load(Ordering::Relaxed)
     }
 
-    /// Iterations that the end of the load cut off.
-    pub fn iterations_cut_off(&self) -> u64 {
-        self.script.under_way.load(Ordering::Relaxed)
+    /// Iterations that did not come to their end.
+    pub fn iterations_interrupted(&self) -> u64 {
+        self.script.iterations_interrupted()
     }
 
     /// Forgets an abort, so that `teardown` can run.

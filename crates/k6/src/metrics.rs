@@ -37,7 +37,7 @@ pub(crate) struct Definition {
 }
 
 /// k6's own metrics, which every script has: name, kind, and whether its values are milliseconds.
-const BUILT_IN: [(&str, Kind, bool); 25] = [
+const BUILT_IN: [(&str, Kind, bool); 28] = [
     ("http_reqs", Kind::Counter, false),
     ("http_req_duration", Kind::Trend, true),
     ("http_req_waiting", Kind::Trend, true),
@@ -63,6 +63,9 @@ const BUILT_IN: [(&str, Kind, bool); 25] = [
     ("ws_msgs_received", Kind::Counter, false),
     ("ws_ping", Kind::Trend, true),
     ("grpc_req_duration", Kind::Trend, true),
+    ("grpc_streams", Kind::Counter, false),
+    ("grpc_streams_msgs_sent", Kind::Counter, false),
+    ("grpc_streams_msgs_received", Kind::Counter, false),
 ];
 pub(crate) const HTTP_REQS: usize = 0;
 pub(crate) const HTTP_REQ_DURATION: usize = 1;
@@ -90,6 +93,9 @@ pub(crate) const WS_MSGS_SENT: usize = 21;
 pub(crate) const WS_MSGS_RECEIVED: usize = 22;
 pub(crate) const WS_PING: usize = 23;
 pub(crate) const GRPC_REQ_DURATION: usize = 24;
+pub(crate) const GRPC_STREAMS: usize = 25;
+pub(crate) const GRPC_STREAMS_MSGS_SENT: usize = 26;
+pub(crate) const GRPC_STREAMS_MSGS_RECEIVED: usize = 27;
 /// What follows are the script's own.
 pub(crate) const FIRST_OWN: usize = BUILT_IN.len();
 

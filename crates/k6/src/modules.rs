@@ -27,10 +27,13 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("k6/net/grpc", include_str!("js/grpc.js")),
     ("k6/ws", include_str!("js/ws.js")),
     ("k6/websockets", include_str!("js/websockets.js")),
+    ("k6/secrets", include_str!("js/secrets.js")),
+    ("k6/experimental/fs", include_str!("js/fs.js")),
+    ("k6/experimental/csv", include_str!("js/csv.js")),
 ];
 
-/// What all that opens WebSockets imports.
-const SOCKETS: &str = "tidemark:sockets";
+/// What all that opens WebSockets or streams imports.
+const SOCKETS: [&str; 2] = ["tidemark:sockets", "tidemark:heard"];
 
 /// What the modules above and the libraries below share. A script has no use for it.
 const SHARED: &[(&str, &str)] = &[
@@ -43,7 +46,8 @@ const SHARED: &[(&str, &str)] = &[
     ("tidemark:rehearsal", include_str!("js/rehearsal.js")),
     ("tidemark:requests", include_str!("js/requests.js")),
     ("tidemark:globals", include_str!("js/lib/globals.js")),
-    (SOCKETS, include_str!("js/sockets.js")),
+    (SOCKETS[0], include_str!("js/sockets.js")),
+    (SOCKETS[1], include_str!("js/heard.js")),
 ];
 
 /// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
@@ -62,12 +66,6 @@ const LIBRARIES: &[(&str, &str)] = &[
 const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
-    ("k6/secrets", "k6/secrets is not supported; give secrets by the environment: __ENV.NAME"),
-    ("k6/experimental/fs", "k6/experimental/fs is not supported; open() a file in the init context"),
-    (
-        "k6/experimental/csv",
-        "k6/experimental/csv is not supported; parse what open() returns with papaparse of jslib.k6.io",
-    ),
     ("k6/experimental/redis", "k6/experimental/redis is not supported"),
     ("k6/experimental/streams", "k6/experimental/streams is not supported"),
 ];
@@ -118,9 +116,9 @@ fn install_for(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     // they return bytes
     let with_bytes = || complete(ctx).and_then(|()| bytes::install(&natives()?));
     match name {
-        SOCKETS => sockets::install(&natives()?),
+        name if SOCKETS.contains(&name) => sockets::install(&natives()?),
         "tidemark:more" | "tidemark:globals" | "k6/crypto" | "k6/encoding" | "k6/net/grpc"
-        | "k6/webcrypto" => with_bytes(),
+        | "k6/webcrypto" | "k6/experimental/fs" => with_bytes(),
         _ if built_in(name).is_some() => Ok(()),
         _ => with_bytes().and_then(|()| urls::install(&natives()?)),
     }
@@ -189,7 +187,7 @@ impl Loader for Modules {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
         if let Some(source) = built_in(name).or_else(|| library(name)) {
-            if name == SOCKETS {
+            if SOCKETS.contains(&name) {
                 self.0.opens_websockets.store(true, Ordering::Relaxed);
             }
             install_for(ctx, name)?;
@@ -208,12 +206,25 @@ impl Loader for Modules {
     }
 }
 
+/// Whether code may list the fields of an object, as `Object.keys(res)` and `{...res}` do.
+fn lists_fields(text: &str) -> bool {
+    let spreads = |(at, dots): (usize, &str)| {
+        let next = text[at + dots.len()..].trim_start().chars().next();
+        next.is_some_and(|next| next.is_alphabetic() || "_$([".contains(next))
+    };
+    ["Object.", "Object[", "Reflect", "ownProperty", "OwnProperty"].iter().any(|word| text.contains(word))
+        || text.match_indices("...").any(spreads)
+}
+
 impl Script {
     /// A file's JavaScript.
     ///
     /// # Errors
     /// If it is TypeScript, and this program cannot read that.
     pub fn plain(&self, path: &Path, text: String) -> std::result::Result<String, String> {
+        if lists_fields(&text) {
+            self.lists_fields.store(true, Ordering::Relaxed);
+        }
         let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
         #[cfg(feature = "typescript")]
         if is_typed {

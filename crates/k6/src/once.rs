@@ -74,7 +74,7 @@ impl K6 {
                 Output::Sleep(_) | Output::Ready => vu.resume(Input::Woken),
                 Output::Send(request) => vu.resume(Input::Answer(answer(request))),
                 Output::Say(..) => vu.resume(Input::Woken),
-                Output::Begin(id, request) if request.websocket.is_some() => {
+                Output::Begin(id, request) if request.opens() => {
                     let news = [News::Answer(answer(request).into()), News::Ended];
                     news.into_iter().all(|news| vu.inbox.borrow_mut().push(id, news));
                     vu.resume(Input::Woken)

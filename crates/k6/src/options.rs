@@ -21,6 +21,17 @@ pub struct ScenarioOf {
     pub tags: Vec<(String, String)>,
     /// How long iterations that are under way at its end are waited for.
     pub graceful_stop: Duration,
+    /// How long the iteration of a user who is to leave before is waited for.
+    pub graceful_ramp_down: Duration,
+}
+
+/// A certificate of the script's own, as PEM, for servers that ask for one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Certificate {
+    /// Patterns of hosts that get it; all where there are none.
+    domains: Vec<String>,
+    pub certificate: String,
+    pub key: String,
 }
 
 /// What the options say of all requests and iterations.
@@ -34,6 +45,8 @@ pub(crate) struct Common {
     pub no_reuse: bool,
     /// Whether any certificate will do.
     pub insecure: bool,
+    /// Its own certificates.
+    certificates: Vec<Certificate>,
     /// Addresses by hosts (`host`, `host:port`, `*.domain`).
     pub hosts: Vec<(String, String)>,
     /// Patterns of hosts that nothing is sent to.
@@ -51,6 +64,7 @@ impl Common {
             shortest: keys.time("minIterationDuration")?.unwrap_or_default(),
             no_reuse: keys.is("noConnectionReuse"),
             insecure: keys.is("insecureSkipTLSVerify"),
+            certificates: keys.certificates()?,
             hosts: keys.texts("hosts"),
             blocked: blocked.filter_map(Value::as_str).map(str::to_ascii_lowercase).collect(),
         })
@@ -58,11 +72,7 @@ impl Common {
 
     /// Where connections to an origin (`http://host:port`) go, where that is not its host: an address with a port.
     pub fn address(&self, origin: &str) -> Option<String> {
-        let (scheme, authority) = origin.split_once("://")?;
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, port),
-            _ => (authority, if scheme == "https" { "443" } else { "80" }),
-        };
+        let (host, port) = host_of(origin)?;
         let with_port = format!("{host}:{port}");
         let exact = |wanted: &str| self.hosts.iter().find(|(of, _)| of.eq_ignore_ascii_case(wanted));
         // as in k6, the longest pattern goes first
@@ -82,10 +92,28 @@ impl Common {
         })
     }
 
+    /// The certificate that a host of an origin gets.
+    pub fn certificate(&self, origin: &str) -> Option<&Certificate> {
+        let (host, _) = host_of(origin)?;
+        let fits = |of: &&Certificate| {
+            of.domains.is_empty() || of.domains.iter().any(|domain| matches_host(domain, host))
+        };
+        self.certificates.iter().find(fits)
+    }
+
     /// The pattern by which nothing is sent to a host.
     pub fn blocks(&self, host: &str) -> Option<&str> {
         self.blocked.iter().map(String::as_str).find(|pattern| matches_host(pattern, host))
     }
+}
+
+/// Host and port of an origin.
+fn host_of(origin: &str) -> Option<(&str, &str)> {
+    let (scheme, authority) = origin.split_once("://")?;
+    Some(match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (authority, if matches!(scheme, "https" | "grpcs") { "443" } else { "80" }),
+    })
 }
 
 /// Whether a host fits a pattern; `*` stands for its beginning.
@@ -202,8 +230,8 @@ impl Executor {
     }
 }
 
-/// How long iterations that are under way at the end are waited for, unless the script says otherwise.
-const GRACEFUL_STOP: Duration = Duration::from_secs(30);
+/// How long iterations that are under way are waited for, unless the script says otherwise.
+const GRACE: Duration = Duration::from_secs(30);
 /// Longest time of a fixed number of iterations, unless the script says otherwise.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -325,6 +353,25 @@ impl Keys<'_> {
         entries.map(|(name, value)| (name.clone(), text(value))).collect()
     }
 
+    fn certificates(&self) -> Result<Vec<Certificate>, String> {
+        let told = self.value("tlsAuth").and_then(Value::as_array).into_iter().flatten();
+        let certificate = |(at, of): (usize, &Value)| {
+            let keys = Keys { at: format!("{}: tlsAuth[{at}]", self.at), of };
+            if keys.text("password")?.is_some_and(|password| !password.is_empty()) {
+                let how = "decrypt the key: openssl pkey -in key.pem -out plain.pem";
+                return Err(format!("{}: a password is not supported; {how}", keys.at));
+            }
+            let domains = keys.value("domains").and_then(Value::as_array).into_iter().flatten();
+            let (certificate, key) = (keys.text("cert")?, keys.text("key")?);
+            Ok(Certificate {
+                domains: domains.filter_map(Value::as_str).map(str::to_owned).collect(),
+                certificate: keys.needed("cert", certificate)?,
+                key: keys.needed("key", key)?,
+            })
+        };
+        told.enumerate().map(certificate).collect()
+    }
+
     fn stages(&self, factor: f64) -> Result<Vec<Stage>, String> {
         let told = self.value("stages").and_then(Value::as_array);
         let told = told.ok_or_else(|| format!("{}: stages is a list of {{duration, target}}", self.at))?;
@@ -398,7 +445,8 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
         start: Duration::ZERO,
         env: Vec::new(),
         tags: Vec::new(),
-        graceful_stop: GRACEFUL_STOP,
+        graceful_stop: GRACE,
+        graceful_ramp_down: GRACE,
     };
     if let Some(told) = keys.value("scenarios").filter(|_| !given.is_load() && given.vus.is_none()) {
         let told = told.as_object().filter(|told| !told.is_empty());
@@ -413,7 +461,8 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
                 start: keys.time("startTime")?.unwrap_or_default(),
                 env: keys.texts("env"),
                 tags: keys.texts("tags"),
-                graceful_stop: keys.time("gracefulStop")?.unwrap_or(GRACEFUL_STOP),
+                graceful_stop: keys.time("gracefulStop")?.unwrap_or(GRACE),
+                graceful_ramp_down: keys.time("gracefulRampDown")?.unwrap_or(GRACE),
             })
         };
         return told.iter().map(scenario).collect();

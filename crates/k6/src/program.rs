@@ -28,6 +28,8 @@ const LONG_REST: Duration = Duration::from_secs(3_600);
 const INVALID_URL: u32 = 1000;
 /// k6's number of a host that `blockHostnames` names.
 const BLOCKED_HOST: u32 = 1111;
+/// Most that a user says over a stream that is not open yet.
+const UNSAID_MAX: usize = 1_000;
 /// Most URLs whose label is remembered.
 const KNOWN_MAX: usize = 10_000;
 
@@ -139,7 +141,7 @@ struct User {
     /// Whether its next request has waited for its turn, where the rate of all is bounded.
     has_slot: bool,
     /// The request that it sends beside others, while the driver begins that.
-    begins: Option<(u64, Sent, bool)>,
+    begins: Option<Branch>,
     /// Answers to requests that it sent beside others, which it has not waited for yet.
     arrived: VecDeque<(u64, Answer)>,
     /// The branches of its WebSockets, by their numbers.
@@ -148,7 +150,7 @@ struct User {
     has_heard: bool,
 }
 
-/// The number of what a user sends beside others, and whether that asks for a WebSocket.
+/// The number of what a user sends beside others, and whether that opens a WebSocket or a stream.
 type Begun = (u64, bool);
 
 /// A request that a user sent beside others.
@@ -157,10 +159,16 @@ struct Branch {
     id: u64,
     /// None once it is over.
     sent: Option<Sent>,
-    /// Whether it asks for a WebSocket.
+    /// Whether it asks for a WebSocket, or opens a stream.
     is_socket: bool,
+    /// Whether it is a stream.
+    is_stream: bool,
     /// Whether it holds one.
     is_open: bool,
+    /// Where the types are known, the method whose stream it is.
+    method: Option<Method>,
+    /// What is said over a stream once that is open.
+    unsaid: VecDeque<Said>,
 }
 
 #[derive(Debug)]
@@ -174,6 +182,57 @@ enum Turn {
     Rests,
     /// Its iteration is over, or has no place among the users of its scenario.
     Ends,
+}
+
+/// An iteration of a kind of sessions is over: another may take its place, where they are bounded.
+fn leave_place(script: &Script, at: usize, kind: Option<&Ready>) {
+    let is_bounded = kind.is_some_and(|kind| kind.most_users.is_some());
+    if let Some(active) = script.active_of.get(at).filter(|_| is_bounded) {
+        active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Branch {
+    /// Whether it is a stream that is not open yet, or has yet to say what was said before.
+    fn is_opening(&self) -> bool {
+        self.is_stream && (self.sent.is_some() || !self.unsaid.is_empty())
+    }
+
+    /// Why it cannot say that, if so.
+    fn refusal(&self, said: &Said) -> Option<String> {
+        if self.unsaid.len() >= UNSAID_MAX {
+            return Some(format!("more than {UNSAID_MAX} messages before the stream is open"));
+        }
+        let (Some(method), Said::Text(json)) = (&self.method, said) else { return None };
+        method.encode(json.as_bytes(), &mut Vec::new()).err()
+    }
+
+    /// What it does next, under this number: its request is over.
+    fn next(&mut self, number: u32) -> Next {
+        if self.is_stream && self.sent.take().is_some() {
+            self.is_open = true;
+        }
+        match self.unsaid.pop_front() {
+            _ if !self.is_open => Next::End,
+            Some(said) => {
+                self.is_open = !matches!(said, Said::Leave(_));
+                Next::Say(number, said)
+            }
+            None => Next::Await(None),
+        }
+    }
+}
+
+impl Turn {
+    /// Whether an iteration is under way.
+    fn is_within(&self) -> bool {
+        use Output::{Interrupted, Ready, Returned, Threw};
+        let is_over = matches!(
+            self,
+            Turn::Rests | Turn::Ends | Turn::Does(Returned(_) | Threw(_) | Ready | Interrupted)
+        );
+        !is_over
+    }
 }
 
 impl Users {
@@ -251,15 +310,9 @@ impl Users {
                     self.script.threw(words);
                 }
                 self.script.iterations.fetch_add(1, Ordering::Relaxed);
-                let bounded = self
-                    .kinds
-                    .get(user.kind)
-                    .and_then(|of| of.as_ref())
-                    .is_some_and(|of| of.most_users.is_some());
-                if let Some(active) = self.script.active_of.get(user.kind).filter(|_| bounded) {
-                    active.fetch_sub(1, Ordering::Relaxed);
-                }
-                let scenario = self.kinds.get(user.kind).and_then(|of| of.as_ref()).map(|of| of.scenario);
+                let kind = self.kinds.get(user.kind).and_then(Option::as_ref);
+                leave_place(&self.script, user.kind, kind);
+                let scenario = kind.map(|of| of.scenario);
                 let name =
                     scenario.and_then(|at| self.script.told().scenarios.get(at)).map(|of| of.name.as_str());
                 let has = |tag: &str, value: &str| tag == "scenario" && name == Some(value);
@@ -441,8 +494,10 @@ impl Users {
         let way = self.way(kind, request)?;
         if let Some(call) = &way.call {
             let call = call.as_ref().map_err(|why| Unplaced::Unsendable(why.clone()))?;
-            let message = request.body.as_deref().unwrap_or(b"{}");
-            call.encode(message, &mut Vec::new()).map_err(Unplaced::Unsendable)?;
+            if !request.is_stream {
+                let message = request.body.as_deref().unwrap_or(b"{}");
+                call.encode(message, &mut Vec::new()).map_err(Unplaced::Unsendable)?;
+            }
         }
         let Some(Some(ready)) = self.kinds.get(kind) else {
             return Err(Unplaced::Elsewhere("this session has no script".to_owned()));
@@ -457,6 +512,7 @@ impl Users {
             headers: std::mem::take(&mut request.headers),
             body: request.body.take(),
             websocket: request.websocket.take(),
+            stays_open: request.is_stream,
             without_cookies: true,
             ..ProgramRequest::default()
         })
@@ -542,9 +598,9 @@ impl Program for Users {
 
     fn next(&mut self, session: u32, _: Duration) -> Next {
         if !self.branches.is_empty()
-            && let Some(branch) = self.branches.get(&session)
+            && let Some(branch) = self.branches.get_mut(&session)
         {
-            return if branch.is_open { Next::Await(None) } else { Next::End };
+            return branch.next(session);
         }
         loop {
             if let Some(why) = self.script.aborted() {
@@ -586,12 +642,22 @@ impl Program for Users {
                         self.resume(session, Input::Woken);
                         continue;
                     };
-                    if let Said::Leave(_) = said {
+                    let leaves = matches!(said, Said::Leave(_));
+                    if leaves {
                         user.sockets.remove(&id);
-                        if let Some(branch) = self.branches.get_mut(&socket) {
-                            branch.is_open = false;
-                        }
                     }
+                    let Some(branch) = self.branches.get_mut(&socket) else { return Next::Say(socket, said) };
+                    if let Some(why) = branch.refusal(&said) {
+                        let answer = Answer { error: why, is_unsendable: true, ..Answer::default() };
+                        self.resume(session, Input::Answer(answer));
+                        continue;
+                    }
+                    if branch.is_opening() {
+                        branch.unsaid.push_back(said);
+                        self.resume(session, Input::Woken);
+                        continue;
+                    }
+                    branch.is_open &= !leaves;
                     return Next::Say(socket, said);
                 }
                 Turn::Does(Output::Await(time)) => match user.arrived.pop_front() {
@@ -603,24 +669,40 @@ impl Program for Users {
                 },
                 Turn::Does(Output::Begin(id, mut request)) => {
                     let sent = Sent::now(&request);
-                    let (kind, is_socket) = (user.kind, request.websocket.is_some());
+                    let (kind, is_stream) = (user.kind, request.is_stream);
+                    let begun = (id, request.opens());
+                    let way = if is_stream { self.way(kind, &request).ok() } else { None };
                     match self.placed(kind, &mut request) {
                         Ok(placed) => {
+                            let call = way.and_then(|way| way.call.clone());
                             if let Some(Some(user)) = self.users.get_mut(session as usize) {
-                                user.begins = Some((id, sent, is_socket));
+                                user.begins = Some(Branch {
+                                    session,
+                                    id,
+                                    sent: Some(sent),
+                                    is_socket: begun.1,
+                                    is_stream,
+                                    is_open: false,
+                                    method: call.and_then(Result::ok),
+                                    unsaid: VecDeque::new(),
+                                });
                             }
                             return Next::Branch(placed);
                         }
-                        Err(why) => {
-                            if let Some(answer) = self.unplaced(why) {
-                                self.arrive(session, (id, is_socket), answer);
+                        Err(why) => match self.unplaced(why) {
+                            Some(answer) if is_stream && answer.is_unsendable => {
+                                self.resume(session, Input::Answer(answer));
                             }
-                            self.resume(session, Input::Woken);
-                        }
+                            Some(answer) => {
+                                self.arrive(session, begun, answer);
+                                self.resume(session, Input::Woken);
+                            }
+                            None => self.resume(session, Input::Woken),
+                        },
                     }
                 }
                 Turn::Does(Output::Sleep(time)) => return Next::Think(time),
-                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready) => {
+                Turn::Does(Output::Returned(_) | Output::Threw(_) | Output::Ready | Output::Interrupted) => {
                     let shortest =
                         if self.is_main { Duration::ZERO } else { self.script.told().common.shortest };
                     let left = shortest.saturating_sub(user.begun.elapsed());
@@ -648,22 +730,18 @@ impl Program for Users {
 
     fn branched(&mut self, session: u32, branch: Option<u32>) {
         let Some(Some(user)) = self.users.get_mut(session as usize) else { return };
-        let Some((id, sent, is_socket)) = user.begins.take() else { return };
+        let Some(begun) = user.begins.take() else { return };
         match branch {
             Some(branch) => {
-                if is_socket {
-                    user.sockets.insert(id, branch);
+                if begun.is_socket {
+                    user.sockets.insert(begun.id, branch);
                 }
-                let begun = Branch { session, id, sent: Some(sent), is_socket, is_open: false };
                 self.branches.insert(branch, begun);
             }
             None => {
                 let error = "too many requests are under way".to_owned();
-                self.arrive(
-                    session,
-                    (id, is_socket),
-                    Answer { error_code: 1000, error, ..Answer::default() },
-                );
+                let answer = Answer { error_code: 1000, error, ..Answer::default() };
+                self.arrive(session, (begun.id, begun.is_socket), answer);
             }
         }
     }
@@ -680,6 +758,27 @@ impl Program for Users {
     fn failed(&mut self, session: u32, outcome: Outcome) {
         let Some((sent, of)) = self.take_sent(session) else { return };
         self.hand_over(session, of, sent.failure(outcome));
+    }
+
+    fn interrupted(&mut self, session: u32) -> bool {
+        let user = self.users.get_mut(session as usize).and_then(Option::as_mut);
+        let Some(user) = user.filter(|user| user.next.is_within()) else { return false };
+        // what comes of its requests is told nobody
+        (user.sent, user.begins, user.next) = (None, None, Turn::Ends);
+        for branch in self.branches.values_mut().filter(|branch| branch.session == session) {
+            (branch.sent, branch.is_open) = (None, false);
+        }
+        let kind = user.kind;
+        if !matches!(user.vu.resume(Input::Interrupt), Output::Interrupted) {
+            self.users[session as usize] = None;
+        }
+        self.at_work = self.at_work.saturating_sub(1);
+        if !self.is_main {
+            leave_place(&self.script, kind, self.kinds.get(kind).and_then(Option::as_ref));
+            self.script.under_way.fetch_sub(1, Ordering::Relaxed);
+            self.script.interrupted.fetch_add(1, Ordering::Relaxed);
+        }
+        true
     }
 
     fn finishes(&self) -> bool {

@@ -3,7 +3,7 @@
 //! Every request is answered with status 200 and a body of which every field is there. Scripts that end early, because a
 //! made-up answer does not please them, are known as far as they came.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,8 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
-    /// Message types of gRPC that it loads.
-    pub types: GrpcTypes,
+    /// Message types of gRPC that it loads, by origin.
+    pub types: HashMap<String, GrpcTypes>,
     /// The first that it asks for which is no URL.
     pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
@@ -85,7 +85,7 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
     if has("teardown") {
         rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
-    rehearsal.sent.types = script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    rehearsal.sent.types = script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner).clone();
     rehearsal.sent
 }
 
@@ -109,15 +109,13 @@ impl Rehearsal<'_> {
                     self.sent.note(self.script, &request, labels);
                     vu.resume(Input::Answer(answer()))
                 }
-                Output::Begin(id, request) if request.websocket.is_some() => {
+                Output::Begin(id, request) if request.opens() => {
                     self.sent.note(self.script, &request, labels);
                     let open = Answer { status: SWITCHING, head: "Upgrade: websocket".into(), ..answer() };
-                    let news = [
-                        News::Answer(open.into()),
-                        News::Text(BODY.into()),
-                        News::Closed(Some(1000), String::new()),
-                    ];
-                    news.into_iter().all(|news| vu.inbox.borrow_mut().push(id, news));
+                    let open = (!request.is_stream).then(|| News::Answer(open.into()));
+                    let code = if request.is_stream { 0 } else { 1000 };
+                    let rest = [News::Text(BODY.into()), News::Closed(Some(code), String::new())];
+                    open.into_iter().chain(rest).all(|news| vu.inbox.borrow_mut().push(id, news));
                     vu.resume(Input::Woken)
                 }
                 Output::Say(..) => vu.resume(Input::Woken),
@@ -135,7 +133,7 @@ impl Rehearsal<'_> {
                     self.sent.threw.get_or_insert(words);
                     return None;
                 }
-                Output::Ready => return None,
+                Output::Ready | Output::Interrupted => return None,
             };
         }
         // it waits still, for an answer that it never gets
@@ -149,6 +147,13 @@ fn is_blocked(script: &Script, url: &str) -> bool {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str);
     host.is_some_and(|host| script.told().common.blocks(host).is_some())
+}
+
+/// Scheme, host and port of a URL of gRPC.
+pub(crate) fn origin_of(url: &Url) -> Option<String> {
+    let host = url.host_str().filter(|_| is_grpc(url.as_str()))?;
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}://{host}{port}", url.scheme()))
 }
 
 impl Sent {
@@ -169,11 +174,7 @@ impl Sent {
         if url.host_str() == Some(MADE_UP_HOST) {
             return;
         }
-        let origin = match (is_grpc(url.as_str()), url.host_str(), url.port()) {
-            (true, Some(host), Some(port)) => format!("{}://{host}:{port}", url.scheme()),
-            (true, Some(host), None) => format!("{}://{host}", url.scheme()),
-            _ => url.origin().ascii_serialization(),
-        };
+        let origin = origin_of(&url).unwrap_or_else(|| url.origin().ascii_serialization());
         if !self.origins.contains(&origin) && self.origins.len() < ORIGINS_MAX {
             self.origins.push(origin);
         }

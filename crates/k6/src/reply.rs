@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::convert::List;
 use rquickjs::function::{Constructor, Func};
-use rquickjs::{ArrayBuffer, Class, Ctx, JsLifetime, Object, Result, String as Text, Value};
+use rquickjs::object::Property;
+use rquickjs::{ArrayBuffer, Class, Ctx, Function, JsLifetime, Object, Result, String as Text, Value};
 
 use crate::host::{Host, host};
 use crate::vu::Answer;
@@ -16,7 +18,7 @@ const BODY_MAX: usize = 64 << 10;
 /// The share of a user's memory that such bodies take together: one of so many.
 const SHARE: usize = 4;
 /// What a larger body is kept as.
-const BYTES: &str = "bytes";
+const BYTES: &str = "_bytes";
 
 /// What was asked.
 #[derive(Default)]
@@ -89,7 +91,13 @@ pub(crate) fn of<'js>(ctx: &Ctx<'js>, host: &Host, mut answer: Answer, asked: As
     let reply = Class::instance(ctx.clone(), Reply { answer, asked, held, bytes })?;
     if let Some(body) = body {
         // a copy, which counts in the user's memory
-        reply.set(BYTES, ArrayBuffer::new_copy(ctx.clone(), body)?)?;
+        reply.prop(BYTES, Property::from(ArrayBuffer::new_copy(ctx.clone(), body)?))?;
+    }
+    if host.script.lists_fields.load(Ordering::Relaxed) {
+        let natives: Object<'_> = ctx.globals().get("__k6")?;
+        if let Some(with_fields) = natives.get::<_, Option<Function<'_>>>("withFields")? {
+            with_fields.call::<_, Value<'_>>((reply.clone(),))?;
+        }
     }
     Ok(reply)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rquickjs::function::Func;
-use rquickjs::{Array, Class, Coerced, Ctx, Object, Result, Value};
+use rquickjs::{Array, Class, Ctx, Object, Result, Value};
 use tidemark_drive::MOST_BRANCHES;
 use tidemark_record::GrpcCode;
 
@@ -16,6 +16,7 @@ use crate::host::{Host, host};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
 use crate::reply::{self, Asked, Reply};
+use crate::text::Told;
 use crate::vu::{Answer, Input, Output, Request};
 
 /// What is measured of a request once its answer is there.
@@ -129,7 +130,7 @@ fn made(
     if let Some(extra) = extra {
         let timeout_ms: f64 = extra.get(0)?;
         request.timeout = time(timeout_ms);
-        request.name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
+        request.name = extra.get::<Option<Told>>(1)?.map(|name| name.0);
         request.discards_body = extra.get(2)?;
         let ranges: Value<'_> = extra.get(3)?;
         is_judged = !ranges.is_null();
@@ -141,7 +142,7 @@ fn made(
             None if !is_judged => Some(Arc::from([(0, u16::MAX)])),
             None => None,
         };
-        tags = extra.get(4)?;
+        tags = extra.get::<Told>(4)?.0;
     }
     request.body = bytes::optional(body)?;
     let made = Made { is_judged, ..Made::of(host, &mut request, head, (group, tags)) };
@@ -152,10 +153,10 @@ fn made(
 fn send<'js>(
     ctx: Ctx<'js>,
     method: String,
-    url: String,
+    Told(url): Told,
     body: Value<'js>,
-    head: String,
-    group: String,
+    Told(head): Told,
+    Told(group): Told,
     extra: Option<Array<'js>>,
 ) -> Result<Class<'js, Reply>> {
     let host = host(&ctx)?;
@@ -182,10 +183,10 @@ pub(crate) fn exchange<'js>(
 fn send_beside<'js>(
     ctx: Ctx<'js>,
     method: String,
-    url: String,
+    Told(url): Told,
     body: Value<'js>,
-    head: String,
-    group: String,
+    Told(head): Told,
+    Told(group): Told,
     extra: Option<Array<'js>>,
 ) -> Result<u64> {
     let host = host(&ctx)?;

@@ -8,8 +8,7 @@ use tidemark_scenario::units::Time;
 
 use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
-use crate::requests::is_grpc;
-use crate::script::Told;
+use crate::script::{GrpcTypes, Script};
 
 /// The scenario of a script that lies beside it under this name.
 ///
@@ -18,9 +17,10 @@ use crate::script::Told;
 pub(crate) fn scenario(
     (file, name): (&str, &str),
     args: &[String],
-    told: &Told,
+    script: &Script,
     sent: &Sent,
 ) -> Result<Scenario, String> {
+    let told = script.told();
     let scenarios = &told.scenarios[..];
     let Some((system, others)) = sent.origins.split_first() else {
         if let Some(url) = &sent.nowhere {
@@ -33,37 +33,61 @@ pub(crate) fn scenario(
             "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
         ));
     };
-    let types = &sent.types;
-    if types.descriptors.len() > 1 || !(types.descriptors.is_empty() || types.protos.is_empty()) {
-        return Err(format!("{file}: a script loads files of .proto, or one descriptor set (loadProtoset)"));
-    }
     let common = &told.common;
-    // how an origin is reached; any of several may be another's
-    let tls = |origin: &str| {
-        let is_insecure = common.insecure && (origin.starts_with("https:") || origin.starts_with("grpcs:"));
-        if is_insecure { Map::from([("insecure", true)]) } else { Map::default() }
-    };
-    // reflection tells the types where the script loads none
-    // the script says where they are from where it is itself
+    // the script says where files are from where it is itself
     let beside_script =
         |path: &str| Path::new(file).with_file_name("").join(path).to_string_lossy().into_owned();
-    let of = |paths: &[String], origin: &str| -> Vec<Value> {
-        let all = paths.iter().filter(|_| is_grpc(origin));
-        all.map(|path| Value::from(verbatim(&beside_script(path)))).collect()
+    let opened = |pem: &str| {
+        let found = script.file_with(pem).ok_or_else(|| {
+            format!("{file}: options: tlsAuth: cert and key are what open() returns of a file in PEM; write them to files")
+        })?;
+        Ok::<_, String>(verbatim(&beside_script(&found.to_string_lossy())))
     };
-    let protos = |origin: &str| of(&types.protos, origin);
+    // how an origin is reached; any of several may be another's
+    let tls = |origin: &str| {
+        let mut tls = Map::default();
+        if !origin.starts_with("https:") && !origin.starts_with("grpcs:") {
+            return Ok(tls);
+        }
+        if common.insecure {
+            tls.insert("insecure", true);
+        }
+        if let Some(own) = common.certificate(origin) {
+            tls.insert("certificate", opened(&own.certificate)?);
+            tls.insert("key", opened(&own.key)?);
+        }
+        Ok::<_, String>(tls)
+    };
+    // reflection tells the types where no client loads any
+    let none = GrpcTypes::default();
+    let types_of = |origin: &str| sent.types.get(origin).unwrap_or(&none);
+    for (origin, types) in &sent.types {
+        if types.descriptors.len() > 1 || !(types.descriptors.is_empty() || types.protos.is_empty()) {
+            return Err(format!(
+                "{file}: for {origin} load files of .proto, or one descriptor set (loadProtoset)"
+            ));
+        }
+    }
+    let of = |paths: &[String]| -> Vec<Value> {
+        paths.iter().map(|path| Value::from(verbatim(&beside_script(path)))).collect()
+    };
+    let protos = |origin: &str| of(&types_of(origin).protos);
     // files beside the script find each other without
-    let is_in_folder = types.protos.iter().any(|file| file.contains('/'));
-    let includes = |origin: &str| if is_in_folder { of(&types.includes, origin) } else { Vec::new() };
-    let descriptors = |origin: &str| types.descriptors.first().filter(|_| is_grpc(origin));
+    let includes = |origin: &str| {
+        let types = types_of(origin);
+        let is_in_folder = types.protos.iter().any(|file| file.contains('/'));
+        if is_in_folder { of(&types.includes) } else { Vec::new() }
+    };
+    let descriptors = |origin: &str| types_of(origin).descriptors.first();
     let mut targets = Map::default();
     for (at, origin) in others.iter().enumerate() {
         let mut target = Map::from([("url", verbatim(origin))]);
         if let Some(address) = common.address(origin) {
             target.insert("connect to", verbatim(&address));
         }
-        if !tls(origin).is_empty() {
-            target.insert("tls", tls(origin));
+        let tls = tls(origin)?;
+        if !tls.is_empty() {
+            target.insert("tls", tls);
         }
         if !protos(origin).is_empty() {
             target.insert("protos", protos(origin));
@@ -81,6 +105,7 @@ pub(crate) fn scenario(
         let labels = sent.labels.iter().find(|(function, _)| *function == of.exec);
         let labels =
             labels.map(|(_, labels)| labels.iter().map(|label| Value::from(verbatim(label))).collect());
+        let ramps = matches!(of.executor, Executor::RampingVus { .. });
         let session = Session {
             script: Some(verbatim(file).into()),
             exec: (of.exec != "default").then(|| verbatim(&of.exec).into()),
@@ -89,6 +114,8 @@ pub(crate) fn scenario(
                 .iterations()
                 .filter(|_| !is_alone || is_each(&of.executor))
                 .map(Scalar::from),
+            graceful_stop: (scenarios.len() > 1 || ramps).then(|| Time(graceful_stop(of)).into()),
+            graceful_ramp_down: ramps.then(|| Time(of.graceful_ramp_down).into()),
             args: args.iter().map(|pair| Value::from(verbatim(pair))).collect(),
             labels: labels.unwrap_or_default(),
             ..Session::default()
@@ -140,7 +167,7 @@ pub(crate) fn scenario(
         system: Some(System {
             url: Some(verbatim(system).into()),
             connect_to: common.address(system).map(|address| verbatim(&address).into()),
-            tls: tls(system),
+            tls: tls(system)?,
             protos: protos(system),
             includes: includes(system),
             descriptors: descriptors(system).map(|file| verbatim(&beside_script(file)).into()),
@@ -199,6 +226,20 @@ fn load(of: &ScenarioOf, end: Duration) -> Load {
     };
     let phases = idle(of.start).into_iter().chain(stages).chain(idle(rest)).map(phase).collect();
     Load { phases, ..Load::default() }
+}
+
+/// How long iterations go on from when no user is left; of k6 it is from the end of all stages.
+fn graceful_stop(of: &ScenarioOf) -> Duration {
+    let Executor::RampingVus { from, stages } = &of.executor else { return of.graceful_stop };
+    let befores = std::iter::once(*from as f64).chain(stages.iter().map(|stage| stage.target));
+    let stretches: Vec<_> = befores.zip(stages).collect();
+    if stages.last().is_none_or(|last| last.target > 0.0) {
+        return of.graceful_stop;
+    }
+    // the last users leave by a ramp, too
+    let idle = stretches.iter().rev().take_while(|(before, stage)| *before == 0.0 && stage.target == 0.0);
+    let idle: Duration = idle.map(|(_, stage)| stage.duration).sum();
+    of.graceful_ramp_down.min(of.graceful_stop + idle)
 }
 
 /// Whether each user makes a number of iterations.

@@ -1,5 +1,6 @@
 //! A script: what all its users share.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -25,6 +26,11 @@ const TURN_MAX: Duration = Duration::from_secs(30);
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Iterations that threw whose words are told.
 const THROWN_TOLD_MAX: u64 = 10;
+
+/// Most texts that a script keeps secret.
+const SECRETS_MAX: usize = 1_000;
+/// What stands in their place, as in k6.
+const MASK: &str = "***SECRET_REDACTED***";
 
 /// Most kinds of sessions of a plan: each has a label.
 const KINDS_MAX: usize = LABELS_MAX;
@@ -74,6 +80,8 @@ pub(crate) struct Script {
     /// Why the run has failed, though it goes on.
     failed: Mutex<Option<String>>,
     console: Console,
+    /// Texts that it must not write.
+    secrets: Mutex<Vec<String>>,
     /// Iterations that ended with an exception.
     pub thrown: AtomicU64,
     pub iterations: AtomicU64,
@@ -90,16 +98,22 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
-    /// What it loads of message types of gRPC.
-    pub grpc_types: Mutex<GrpcTypes>,
+    /// Iterations that ended where they were.
+    pub interrupted: AtomicU64,
+    /// What its clients of gRPC load of message types.
+    pub grpc_types: Mutex<Vec<GrpcTypes>>,
+    /// What clients have loaded that connect to an origin.
+    pub grpc_origins: Mutex<HashMap<String, GrpcTypes>>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
+    /// Whether it may list the fields of an answer.
+    pub lists_fields: AtomicBool,
     /// Whether nothing is sent and nothing printed.
     pub is_rehearsal: bool,
 }
 
 /// Message types of gRPC that a script loads, by paths relative to it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrpcTypes {
     /// Files of `.proto`.
     pub protos: Vec<String>,
@@ -107,6 +121,22 @@ pub struct GrpcTypes {
     pub includes: Vec<String>,
     /// Files with descriptor sets.
     pub descriptors: Vec<String>,
+}
+
+impl GrpcTypes {
+    /// Adds what others have.
+    pub(crate) fn add(&mut self, others: &GrpcTypes) {
+        let add = |known: &mut Vec<String>, more: &[String]| {
+            for one in more {
+                if !known.contains(one) {
+                    known.push(one.clone());
+                }
+            }
+        };
+        add(&mut self.protos, &others.protos);
+        add(&mut self.includes, &others.includes);
+        add(&mut self.descriptors, &others.descriptors);
+    }
 }
 
 /// What a script says of itself.
@@ -145,6 +175,7 @@ impl Script {
             is_aborted: AtomicBool::new(false),
             failed: Mutex::default(),
             console: Console::new(name),
+            secrets: Mutex::default(),
             thrown: AtomicU64::new(0),
             iterations: AtomicU64::new(0),
             users: AtomicU64::new(0),
@@ -154,8 +185,11 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
+            grpc_origins: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
+            lists_fields: AtomicBool::new(false),
             is_rehearsal: false,
         }
     }
@@ -210,6 +244,27 @@ impl Script {
             fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?.into();
         files.insert(path, Arc::clone(&bytes));
         Ok(bytes)
+    }
+
+    /// A file that it has opened.
+    pub fn opened(&self, path: &Path) -> Option<Arc<[u8]>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&normal(path)).cloned()
+    }
+
+    /// Keeps a text out of all lines that the script writes.
+    pub fn keep_secret(&self, value: String) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !value.is_empty() && secrets.len() < SECRETS_MAX && !secrets.contains(&value) {
+            secrets.push(value);
+        }
+    }
+
+    /// The file with this text, of those that it opened: relative to its own folder where it is below that.
+    pub fn file_with(&self, text: &str) -> Option<PathBuf> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let (path, _) = files.iter().find(|(_, bytes)| ***bytes == *text.as_bytes())?;
+        let below = self.path.parent().and_then(|folder| path.strip_prefix(folder).ok());
+        Some(below.unwrap_or(path).to_owned())
     }
 
     /// The number of a shared array, if it is there.
@@ -268,9 +323,16 @@ impl Script {
 
     /// Writes a line of the script's.
     pub fn log(&self, level: &str, words: &str) {
-        if !self.is_rehearsal {
-            self.console.log(level, words);
+        if self.is_rehearsal {
+            return;
         }
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let masked =
+            secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
+                true => words.replace(secret, MASK).into(),
+                false => words,
+            });
+        self.console.log(level, &masked);
     }
 
     /// An iteration ended with an exception.
@@ -279,6 +341,11 @@ impl Script {
         if thrown < THROWN_TOLD_MAX {
             self.log("error", words);
         }
+    }
+
+    /// Iterations that did not come to their end, once the load is over.
+    pub fn iterations_interrupted(&self) -> u64 {
+        self.interrupted.load(Ordering::Relaxed) + self.under_way.load(Ordering::Relaxed)
     }
 
     /// Keeps what it said of itself, with the parts of metrics that its thresholds ask for.

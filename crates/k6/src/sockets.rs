@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use rquickjs::function::Func;
-use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Object, Result, Value};
 use tidemark_drive::{Heard, Said};
 
 use crate::bytes;
@@ -14,6 +14,7 @@ use crate::metrics::{self, Kind};
 use crate::modules::thrown;
 use crate::reply;
 use crate::requests;
+use crate::text::Told;
 use crate::vu::{Answer, Input, Output, Request};
 
 /// Most bytes that came over a WebSocket and that the script has not looked at; one message alone may be larger.
@@ -110,15 +111,25 @@ impl Inbox {
     }
 }
 
-/// A WebSocket that a script has.
+/// What a socket is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SocketKind {
+    /// A WebSocket of `k6/ws`.
+    Ws,
+    /// One of `k6/websockets`.
+    Standard,
+    /// A stream of gRPC.
+    Stream,
+}
+
+/// A WebSocket or a stream that a script has.
 #[derive(Debug)]
 struct Socket {
     url: String,
     name: Option<String>,
     group: String,
     tags: String,
-    /// Whether it is one of `k6/websockets`.
-    is_standard: bool,
+    kind: SocketKind,
     begun: Instant,
     is_open: bool,
     is_closing: bool,
@@ -131,25 +142,26 @@ struct Socket {
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
     all: RefCell<HashMap<u64, Socket>>,
-    /// Whether the script waits for any of `k6/websockets`.
-    are_standard: Cell<bool>,
+    /// Whether the script waits for any whose listeners hear what comes.
+    are_awaited: Cell<bool>,
 }
 
 impl Sockets {
-    /// Whether the script waits for any of `k6/websockets`.
+    /// Whether the script waits for any whose listeners hear what comes.
     pub fn are_awaited(&self) -> bool {
-        self.are_standard.get()
+        self.are_awaited.get()
     }
 
     /// An iteration begins.
     pub fn clear(&self) {
         self.all.borrow_mut().clear();
-        self.are_standard.set(false);
+        self.are_awaited.set(false);
     }
 }
 
 pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("socketOpen", Func::from(open))?;
+    natives.set("streamOpen", Func::from(open_stream))?;
     natives.set("socketNext", Func::from(next))?;
     natives.set("socketSay", Func::from(say))?;
     natives.set("socketClose", Func::from(close))?;
@@ -160,10 +172,15 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 
 /// Measures values of a WebSocket.
 fn add(host: &Host, socket: &Socket, values: &[(usize, Kind, f64)]) {
-    let named = socket.name.as_deref().filter(|_| socket.is_standard).unwrap_or(&socket.url);
+    let is_ws = socket.kind == SocketKind::Ws;
+    let named = socket.name.as_deref().filter(|_| !is_ws).unwrap_or(&socket.url);
     let own = [("url", named), ("name", named), ("status", &socket.status), ("subproto", &socket.protocol)];
     // k6 gives those of `k6/ws` no name
-    let own = if socket.is_standard { &own[..] } else { &[own[0], own[2], own[3]][..] };
+    let own = match socket.kind {
+        SocketKind::Standard => &own[..],
+        SocketKind::Ws => &[own[0], own[2], own[3]][..],
+        SocketKind::Stream => &[("url", socket.url.as_str()), ("name", named)][..],
+    };
     host.add(values, &socket.group, &socket.tags, own);
 }
 
@@ -175,27 +192,84 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
         .map_or("", |(_, value)| value.trim())
 }
 
+/// Whether the iteration may have one more.
+///
+/// # Errors
+/// If it has too many.
+fn has_room(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
+    host.is_in_run(ctx, "a WebSocket or stream")?;
+    match host.sockets.all.borrow().len() < SOCKETS_MAX {
+        true => Ok(()),
+        false => Err(thrown(ctx, &format!("more than {SOCKETS_MAX} WebSockets and streams at once"))),
+    }
+}
+
+/// Opens a stream of gRPC; its number. `extra`: group, name, tags.
+fn open_stream<'js>(ctx: Ctx<'js>, Told(url): Told, Told(head): Told, extra: Array<'js>) -> Result<u64> {
+    let host = host::host(&ctx)?;
+    has_room(&ctx, &host)?;
+    let name = extra.get::<Option<Told>>(1)?.map(|name| name.0);
+    let request = Request {
+        method: "POST".into(),
+        url: url.clone(),
+        headers: requests::headers(&head),
+        name: name.clone(),
+        is_stream: true,
+        ..Request::default()
+    };
+    let socket = Socket {
+        url,
+        name,
+        group: extra.get::<Told>(0)?.0,
+        tags: extra.get::<Told>(2)?.0,
+        kind: SocketKind::Stream,
+        begun: Instant::now(),
+        is_open: true,
+        is_closing: false,
+        status: String::new(),
+        protocol: String::new(),
+        pings: HashMap::new(),
+    };
+    let number = host.beside.number();
+    host.leaves_something();
+    let input = host.wait(&ctx, Output::Begin(number, Box::new(request)))?;
+    refused(&ctx, input)?;
+    let values =
+        [(metrics::GRPC_STREAMS, Kind::Counter, 1.0), (metrics::DATA_SENT, Kind::Counter, head.len() as f64)];
+    add(&host, &socket, &values);
+    host.sockets.all.borrow_mut().insert(number, socket);
+    Ok(number)
+}
+
+/// Whether the user was refused what it did.
+///
+/// # Errors
+/// If what the user did cannot be done at all: the types know no such method, or no such message.
+fn refused(ctx: &Ctx<'_>, input: Input) -> Result<()> {
+    match input {
+        Input::Answer(answer) if answer.is_unsendable => Err(thrown(ctx, &answer.error)),
+        _ => Ok(()),
+    }
+}
+
 /// Asks for a WebSocket; its number. `extra`: group, name, tags, whether it is one of `k6/websockets`.
 fn open<'js>(
     ctx: Ctx<'js>,
-    asked: String,
-    url: String,
-    head: String,
+    Told(asked): Told,
+    Told(url): Told,
+    Told(head): Told,
     protocols: String,
     extra: Array<'js>,
 ) -> Result<u64> {
     let host = host::host(&ctx)?;
-    host.is_in_run(&ctx, "a WebSocket")?;
-    if host.sockets.all.borrow().len() >= SOCKETS_MAX {
-        return Err(thrown(&ctx, &format!("more than {SOCKETS_MAX} WebSockets at once")));
-    }
-    let name = extra.get::<Option<Coerced<String>>>(1)?.map(|name| name.0);
+    has_room(&ctx, &host)?;
+    let name = extra.get::<Option<Told>>(1)?.map(|name| name.0);
     let mut socket = Socket {
         url,
         name: name.clone(),
-        group: extra.get(0)?,
-        tags: extra.get(2)?,
-        is_standard: extra.get(3)?,
+        group: extra.get::<Told>(0)?.0,
+        tags: extra.get::<Told>(2)?.0,
+        kind: if extra.get(3)? { SocketKind::Standard } else { SocketKind::Ws },
         begun: Instant::now(),
         is_open: false,
         is_closing: false,
@@ -249,11 +323,12 @@ fn next<'js>(ctx: Ctx<'js>, number: u64, wait_ms: f64) -> Result<Option<Array<'j
     }
 }
 
-/// What came over any WebSocket of `k6/websockets`: its number, and what the script hears.
+/// What came over any whose listeners hear it: its number, and what the script hears.
 pub(crate) fn heard<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Option<(u64, Array<'js>)>> {
-    let is_standard =
-        |socket: u64| host.sockets.all.borrow().get(&socket).is_some_and(|socket| socket.is_standard);
-    let news = host.inbox.borrow_mut().take(is_standard);
+    let is_heard = |socket: u64| {
+        host.sockets.all.borrow().get(&socket).is_some_and(|socket| socket.kind != SocketKind::Ws)
+    };
+    let news = host.inbox.borrow_mut().take(is_heard);
     let Some((number, at, news)) = news else { return Ok(None) };
     Ok(Some((number, took(ctx, host, number, at, news)?)))
 }
@@ -266,7 +341,13 @@ fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u64, at: Instant, news: News) 
     let received = |bytes: usize| (metrics::DATA_RECEIVED, Kind::Counter, bytes as f64);
     let list = Array::new(ctx.clone())?;
     let put = |told: &[&str]| told.iter().enumerate().try_for_each(|(at, text)| list.set(at, *text));
+    let is_stream = socket.kind == SocketKind::Stream;
     match news {
+        // it could not be opened
+        News::Answer(answer) if is_stream => {
+            put(&["broken", &answer.error])?;
+            list.set(2, answer.error_code)?;
+        }
         News::Answer(answer) => {
             let Answer { status, head, body, .. } = *answer;
             let connecting_ms = at.saturating_duration_since(socket.begun).as_secs_f64() * 1_000.0;
@@ -297,7 +378,9 @@ fn took<'js>(ctx: &Ctx<'js>, host: &Host, number: u64, at: Instant, news: News) 
         }
         News::Text(text) => {
             values.push(received(text.len()));
-            if !socket.is_closing {
+            if is_stream {
+                values.push((metrics::GRPC_STREAMS_MSGS_RECEIVED, Kind::Counter, 1.0));
+            } else if !socket.is_closing {
                 values.push((metrics::WS_MSGS_RECEIVED, Kind::Counter, 1.0));
             }
             put(&["text", &text])?;
@@ -368,11 +451,10 @@ fn say<'js>(ctx: Ctx<'js>, number: u64, kind: String, data: Value<'js>) -> Resul
         if is_ping && socket.pings.len() < PINGS_MAX {
             socket.pings.insert(String::from_utf8_lossy(&data).into_owned(), Instant::now());
         }
-        let counted = usize::from(!is_ping || socket.is_standard);
-        let values = [
-            (metrics::DATA_SENT, Kind::Counter, data.len() as f64),
-            (metrics::WS_MSGS_SENT, Kind::Counter, 1.0),
-        ];
+        let is_stream = socket.kind == SocketKind::Stream;
+        let counted = usize::from(!is_ping || socket.kind == SocketKind::Standard);
+        let sent = if is_stream { metrics::GRPC_STREAMS_MSGS_SENT } else { metrics::WS_MSGS_SENT };
+        let values = [(metrics::DATA_SENT, Kind::Counter, data.len() as f64), (sent, Kind::Counter, 1.0)];
         add(&host, socket, &values[..=counted]);
     }
     let said = match kind.as_str() {
@@ -380,16 +462,18 @@ fn say<'js>(ctx: Ctx<'js>, number: u64, kind: String, data: Value<'js>) -> Resul
         "ping" => Said::Ping(data),
         _ => Said::Binary(data),
     };
-    host.wait(&ctx, Output::Say(number, said))?;
+    refused(&ctx, host.wait(&ctx, Output::Say(number, said))?)?;
     Ok(true)
 }
 
 /// Closes it; what the other side answers is heard.
-fn close(ctx: Ctx<'_>, number: u64, code: u16, reason: String) -> Result<()> {
+fn close(ctx: Ctx<'_>, number: u64, code: u16, Told(reason): Told) -> Result<()> {
     let host = host::host(&ctx)?;
     if let Some(socket) = host.sockets.all.borrow_mut().get_mut(&number) {
         socket.is_closing = true;
-        add(&host, socket, &[(metrics::WS_MSGS_SENT, Kind::Counter, 1.0)]);
+        if socket.kind != SocketKind::Stream {
+            add(&host, socket, &[(metrics::WS_MSGS_SENT, Kind::Counter, 1.0)]);
+        }
     }
     host.wait(&ctx, Output::Say(number, Said::Close(code, reason))).map(drop)
 }
@@ -405,15 +489,18 @@ fn leave(ctx: Ctx<'_>, number: u64, code: f64) -> Result<()> {
 fn over(ctx: Ctx<'_>, number: u64) -> Result<()> {
     let host = host::host(&ctx)?;
     let Some(socket) = host.sockets.all.borrow_mut().remove(&number) else { return Ok(()) };
-    if socket.is_open || !socket.is_standard {
+    if socket.kind == SocketKind::Stream {
+        return Ok(());
+    }
+    if socket.is_open || socket.kind == SocketKind::Ws {
         let took_ms = socket.begun.elapsed().as_secs_f64() * 1_000.0;
         add(&host, &socket, &[(metrics::WS_SESSION_DURATION, Kind::Trend, took_ms)]);
     }
     Ok(())
 }
 
-/// Notes whether the script waits for any of `k6/websockets`.
+/// Notes whether the script waits for any whose listeners hear what comes.
 fn are(ctx: Ctx<'_>, there: bool) -> Result<()> {
-    host::host(&ctx)?.sockets.are_standard.set(there);
+    host::host(&ctx)?.sockets.are_awaited.set(there);
     Ok(())
 }

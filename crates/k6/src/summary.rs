@@ -174,6 +174,7 @@ impl Summary {
             .collect();
         let figures = ScriptFigures {
             iterations: script.iterations.load(Ordering::Relaxed),
+            interrupted: script.iterations_interrupted(),
             exceptions: script.thrown.load(Ordering::Relaxed),
             checks,
             metrics: own,

@@ -39,6 +39,8 @@ pub(crate) enum Input {
     Heard,
     /// Its sleep is over, or what it did at once is done.
     Woken,
+    /// Its iteration ends, wherever it is.
+    Interrupt,
     /// It ends, wherever it is.
     End,
 }
@@ -89,6 +91,8 @@ pub(crate) enum Output {
     Returned(Option<String>),
     /// It threw, with these words.
     Threw(String),
+    /// The function ended where it was, as its user was told to.
+    Interrupted,
 }
 
 /// A request that a user makes.
@@ -107,9 +111,16 @@ pub(crate) struct Request {
     pub expected: Option<Arc<[(u16, u16)]>>,
     /// The subprotocols that it offers, where it asks for a WebSocket.
     pub websocket: Option<Vec<String>>,
+    /// Whether it opens a stream of gRPC.
+    pub is_stream: bool,
 }
 
 impl Request {
+    /// Whether it opens what stays open.
+    pub fn opens(&self) -> bool {
+        self.is_stream || self.websocket.is_some()
+    }
+
     /// What its label begins with, unless the script names it.
     pub fn verb(&self) -> &str {
         if self.websocket.is_some() { "WS" } else { &self.method }
@@ -240,16 +251,28 @@ impl Drop for Vu {
 
 /// Whether a user is to end, as seen by what runs on its stack.
 #[derive(Debug, Default)]
-pub(crate) struct Ending(Cell<bool>);
+pub(crate) struct Ending {
+    is_begun: Cell<bool>,
+    /// Whether it is all of the user, and not just its iteration.
+    is_users: Cell<bool>,
+}
 
 impl Ending {
-    /// It ends.
-    pub fn begin(&self) {
-        self.0.set(true);
+    /// Notes whether a user that was resumed with this is to end; whether it is.
+    pub fn note(&self, input: &Input) -> bool {
+        let is_users = matches!(input, Input::End);
+        self.is_users.set(is_users);
+        self.is_begun.set(is_users || matches!(input, Input::Interrupt));
+        self.is_begun.get()
     }
 
-    /// Whether it does.
+    /// Whether it ends.
     pub fn is_begun(&self) -> bool {
-        self.0.get()
+        self.is_begun.get()
+    }
+
+    /// Whether all of it does.
+    pub fn is_users(&self) -> bool {
+        self.is_users.get()
     }
 }

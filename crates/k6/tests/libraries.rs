@@ -584,3 +584,56 @@ exports.default = function () {
     let told = read("script.js", wrong, &[]).unwrap_err();
     assert!(told.contains("script.js:3"), "{told}");
 }
+
+/// What k6 1.8.1 gives back, but for where a secret comes from.
+#[test]
+fn files_tables_and_secrets() {
+    let text = r#"
+import { open as openFile, SeekMode } from 'k6/experimental/fs';
+import csv, { parse } from 'k6/experimental/csv';
+import secrets from 'k6/secrets';
+let file, table, objects, some, parser;
+(async () => {
+    file = await openFile('./words.txt');
+    const rows = await openFile('rows.csv');
+    [table, objects] = [await parse(rows), await csv.parse(rows, { asObjects: true })];
+    some = await csv.parse(await openFile('semi.csv'), { delimiter: ';', skipFirstLine: true, toLine: 2 });
+    parser = new csv.Parser(rows, { skipFirstLine: true });
+})();
+export default async function () {
+    const buffer = new Uint8Array(4);
+    const read = [];
+    for (let n; (n = await file.read(buffer)) !== null; ) read.push([n, String.fromCharCode(...buffer.subarray(0, n))]);
+    await file.seek(-2, SeekMode.End);
+    read.push(await file.read(buffer));
+    const parsed = [];
+    for (let next = await parser.next(); !next.done; next = await parser.next()) parsed.push(next.value);
+    let missing;
+    try { await secrets.get('MISSING'); } catch (error) { missing = /MISSING/.test(error.message); }
+    return [
+        await file.stat(), read, table.length, table[1], [...objects], [...some], parsed.length, await secrets.get('PATH') === __ENV.PATH,
+        await secrets.source('any').get('PATH') === __ENV.PATH, missing,
+    ];
+}"#;
+    let others = [
+        ("words.txt", "abcdefghij"),
+        ("rows.csv", "name,words\r\nann,\"a, \"\"b\"\"\nc\"\nbob,\n\n"),
+        ("semi.csv", "n\n1;x|y\n2;z\n3;late\n"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.js");
+    others.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    let env = [("PATH".to_owned(), "secret-17".to_owned())];
+    let source = Source {
+        name: "script.js",
+        path: &path,
+        text: text.as_bytes(),
+        env: &env,
+        given: Given::default(),
+        bounds: Default::default(),
+    };
+    let k6 = K6::read(&source).unwrap();
+    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],2],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true]"#;
+    assert_eq!(told, wanted);
+}

@@ -205,11 +205,14 @@ impl Account {
         let unfinished = summary.errors.get(Outcome::Unfinished.name()).copied().unwrap_or(0);
         let in_no_figure = counters[Counter::Unfinished].saturating_sub(unfinished);
         let of_the_end = [
-            (unfinished, "requests were due and without an answer when the run ended; they count as failed"),
+            (
+                unfinished,
+                "requests were due and without an answer when the run or their session ended; they count as failed",
+            ),
             (
                 in_no_figure,
-                "requests that were due outside of the measured window were without an answer when the run ended; they are in \
-                 no figure",
+                "requests that were due outside of the measured window were without an answer when the run or their session \
+                 ended; they are in no figure",
             ),
             (
                 end.lost_intervals,

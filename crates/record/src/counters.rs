@@ -90,10 +90,10 @@ counters! {
         note "messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
     /// Messages that scripts sent over WebSockets.
     MessagesSaid = "messages_said",
-        note "messages were sent over WebSockets of the script, over the whole run; no table has them";
+        note "messages were sent over WebSockets and streams of the script, over the whole run; no table has them";
     /// Messages that came over WebSockets of scripts.
     MessagesHeard = "messages_heard",
-        note "messages came over WebSockets of the script, over the whole run; no table has them";
+        note "messages came over WebSockets and streams of the script, over the whole run; no table has them";
     /// Event streams that began.
     EventStreams = "event_streams";
     /// Events that came over them.

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct ScriptFigures {
     /// Iterations that came to their end.
     pub iterations: u64,
-    /// Of those, how many ended with an exception.
+    /// Iterations that were interrupted: their time, or the run's, was over.
+    pub interrupted: u64,
+    /// Of those that came to their end, how many did so with an exception.
     pub exceptions: u64,
     /// Its checks, in the order in which they came.
     pub checks: Vec<ScriptCheck>,

@@ -222,6 +222,10 @@ record! {
         path: Text = "Path and query that a script of wrk finds as `wrk.path`; `/` by default.",
         exec: Text = "The exported function of a script of k6 that is an iteration; `default` by default.",
         iterations: Whole<1> = "How many iterations of a script of k6 all users make together; no bound by default.",
+        graceful_stop: kinds::Time as "graceful stop" =
+            "How long iterations of a script of k6 go on after the end of their load, within `limits: drain`.",
+        graceful_ramp_down: kinds::Time as "graceful ramp down" =
+            "How long the iteration of a script of k6 goes on whose user is to leave before that.",
         labels: Texts =
             "What requests of a script of k6 are counted as, by their tag `name` or method and path; others as the session.",
     }

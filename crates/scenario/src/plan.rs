@@ -59,7 +59,7 @@ pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use ratio::{Counted, RATIOS_MAX, RatioForm, RatioPlan};
-pub use script::{SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool};
+pub use script::{Grace, SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{

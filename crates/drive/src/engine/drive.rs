@@ -331,6 +331,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     labels: plan.labels.len(),
                     keeps_answers: codes::keeps_answers(&plan.sessions),
                     binds: prepared.iter().any(|request| request.is_of_binding) || may_bind,
+                    has_grace: plan.sessions.iter().any(|kind| programs::grace(kind).is_some()),
                     open: vec![0; places.len()],
                     ..Flow::default()
                 },

@@ -108,6 +108,9 @@ impl Thread<'_> {
         session.is_new_user = session.is_users_first;
         session.state = SessionState::Thinking;
         self.recorder.session_begun(kind);
+        if self.flow.has_grace {
+            self.give_time(s);
+        }
     }
 
     /// Goes on with a session until it waits for something.

@@ -3,21 +3,28 @@
 use std::time::Duration;
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Op, SessionKind};
+use tidemark_scenario::plan::{Grace, Op, SessionKind};
 
 use crate::DriveOptions;
 use crate::clock::nanoseconds;
 use crate::engine::exchange::Placed;
 use crate::engine::thread::Thread;
+use crate::engine::timers::Alarm;
 use crate::error::DriveError;
 use crate::protocols::Protocol;
 use crate::protocols::target::Target;
+use crate::session::SessionState;
 use crate::session::failure::Failure;
 use crate::session::program::{Next, Outgoing, ProgramRequest, Programs};
 
 /// Whether sessions of a kind ask a program.
 pub(crate) fn has_program(kind: &SessionKind) -> bool {
     kind.ops.iter().any(|op| matches!(op, Op::Program))
+}
+
+/// How long sessions of a kind go on, where that is bounded.
+pub(crate) fn grace(kind: &SessionKind) -> Option<Grace> {
+    kind.script.as_ref().and_then(|script| script.grace)
 }
 
 /// Whether a program may bind a connection to a session, by a stream that it leaves open or a WebSocket.
@@ -130,6 +137,49 @@ impl Thread<'_> {
     /// Whether any session does.
     pub fn any_finishes(&self) -> bool {
         self.flow.in_program > 0 && self.program.as_ref().is_some_and(|program| program.finishes())
+    }
+
+    /// A session that begins has its time, where its kind bounds that.
+    pub fn give_time(&mut self, s: usize) {
+        let session = &self.flow.sessions[s];
+        match grace(&self.kinds[session.kind()]) {
+            Some(grace) => {
+                let over_ns = self.schedule.over_ns(session.origin, session.due_ns, grace);
+                self.timers.set(s, Alarm::Over, over_ns);
+            }
+            None => self.timers.clear(s, Alarm::Over),
+        }
+    }
+
+    /// A session has had its time: what is under way of it is cut off, and it ends.
+    pub fn interrupt(&mut self, s: usize, now_ns: u64) {
+        let state = self.flow.sessions[s].state;
+        if matches!(state, SessionState::Free | SessionState::Parked) || !self.tell_interrupted(s) {
+            return;
+        }
+        if state.is_due() {
+            self.give_up(s, now_ns);
+            self.flow.cut_off += 1;
+        }
+        self.flow.leaving.retain(|leaving| *leaving as usize != s);
+        self.timers.clear(s, Alarm::Wake);
+        self.cut_branches(s, now_ns);
+        let session = &mut self.flow.sessions[s];
+        if let Some(groups) = session.groups() {
+            groups.cut_off(now_ns);
+        }
+        session.finish();
+        session.due_ns = session.due_ns.min(now_ns);
+        self.run_session(s, now_ns);
+    }
+
+    /// Tells the program that one of its sessions ends where it is; whether there is something to end.
+    pub fn tell_interrupted(&mut self, s: usize) -> bool {
+        let is_its = self.flow.sessions[s].is_in_program() && self.flow.owner(s) == s;
+        match self.program.as_mut().filter(|_| is_its) {
+            Some(program) => program.interrupted(s as u32),
+            None => true,
+        }
     }
 
     /// The drive ends, for this reason.

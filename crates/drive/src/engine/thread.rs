@@ -187,6 +187,8 @@ pub(crate) struct Flow {
     pub keeps_answers: Vec<bool>,
     /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.
     pub binds: bool,
+    /// Whether sessions of any kind have a time.
+    pub has_grace: bool,
     /// Open connections, by target.
     pub open: Vec<u64>,
     /// Whether nothing new begins any more.
@@ -492,6 +494,10 @@ impl Thread<'_> {
             self.flow.draining = true;
             self.give_up_arrivals(now_ns);
         }
+        // before anything fails that it waits for
+        for session in 0..self.flow.sessions.len() {
+            self.tell_interrupted(session);
+        }
         for session in 0..self.flow.sessions.len() {
             let Session { state, origin, begun_due_ns, .. } = self.flow.sessions[session];
             if state.is_due() {
@@ -540,6 +546,7 @@ impl Thread<'_> {
         match alarm {
             Alarm::Timeout => self.on_timeout(session, now_ns),
             Alarm::Wake => self.on_wake(session, now_ns),
+            Alarm::Over => self.interrupt(session, now_ns),
         }
     }
 }

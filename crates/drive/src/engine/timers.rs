@@ -19,9 +19,11 @@ pub(crate) enum Alarm {
     Timeout = 0,
     /// Its think time or its back-off is over.
     Wake = 1,
+    /// It has had its time.
+    Over = 2,
 }
 
-const KINDS: [Alarm; 2] = [Alarm::Timeout, Alarm::Wake];
+const KINDS: [Alarm; 3] = [Alarm::Timeout, Alarm::Wake, Alarm::Over];
 
 #[derive(Debug, Clone, Copy)]
 struct State {

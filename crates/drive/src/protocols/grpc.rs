@@ -11,6 +11,7 @@ mod questions;
 mod reflection;
 mod reply;
 mod request;
+mod talk;
 mod transport;
 
 use std::collections::VecDeque;
@@ -29,6 +30,7 @@ use crate::session::failure::Failure;
 pub use questions::check_health;
 use reply::Reply;
 use request::{Prepared, Room};
+use talk::Talk;
 
 /// Bytes of messages that no step has taken, beyond which no more are read between steps.
 const WAITING_BYTES: usize = 1 << 20;
@@ -113,6 +115,8 @@ struct Call {
     next: Awaiting,
     /// Of an open one: the request that opened it.
     opened_by: Option<usize>,
+    /// Of one that a program holds.
+    talk: Option<Talk>,
     /// Why nothing more comes of it, where that is no status and no step has heard it.
     broken: Option<Failure>,
     /// Whether a step has heard that it is over.
@@ -120,6 +124,11 @@ struct Call {
 }
 
 impl Call {
+    /// Whether it is a stream that stays open.
+    fn is_open(&self) -> bool {
+        self.opened_by.is_some() || self.talk.is_some()
+    }
+
     /// Why nothing more can be expected of an open stream.
     fn over(&self) -> Failure {
         Failure::Other(Outcome::Reset, format!("the stream is over: {}", self.reply.words()).into())
@@ -140,6 +149,8 @@ struct Calls<I> {
     left_open: u64,
     /// Streams that are opened while the server takes no more of them yet.
     opening: Vec<u32>,
+    /// The stream whose program has just heard a message.
+    hearing: Option<u32>,
     /// What is to be told.
     notices: VecDeque<(u32, Event)>,
     /// Whether the last event is of what was read.
@@ -157,6 +168,7 @@ impl<I: Io + 'static> Calls<I> {
             awaiting: Awaiting::Nothing,
             next: Awaiting::Nothing,
             opened_by: None,
+            talk: None,
             broken: None,
             is_told: false,
         };
@@ -168,6 +180,7 @@ impl<I: Io + 'static> Calls<I> {
             calls: (0..setup.sockets * setup.depth).map(call).collect(),
             left_open: 0,
             opening: Vec::new(),
+            hearing: None,
             notices: VecDeque::new(),
             is_of_reading: false,
             room: Room::default(),
@@ -198,7 +211,7 @@ impl<I: Io + 'static> Calls<I> {
             }
             Event::Failed(error) => {
                 let call = &mut self.calls[s];
-                let is_open = call.opened_by.is_some();
+                let is_open = call.is_open();
                 match self.http.reset(s).filter(|_| is_open || call.awaiting != Awaiting::Nothing) {
                     Some(reason) => {
                         call.reply.reset(reason, &error.to_string());
@@ -234,7 +247,7 @@ impl<I: Io + 'static> Calls<I> {
     fn read(&mut self, s: usize) -> Result<(), Failure> {
         let call = &mut self.calls[s];
         let answer = Transport::answer(&self.http, s);
-        let takes_all = call.opened_by.is_none();
+        let takes_all = !call.is_open();
         call.reply.push(answer, takes_all)?;
         self.http.take_part(s);
         Ok(())
@@ -250,6 +263,7 @@ impl<I: Io + 'static> Calls<I> {
                 Err(failure) => Some(Event::Wrong(failure)),
             },
             Awaiting::Status => call.reply.pass_over().err().map(Event::Wrong),
+            Awaiting::Nothing if call.talk.is_some() => self.hear(s),
             Awaiting::Nothing | Awaiting::Whole | Awaiting::Begun => None,
         }
     }
@@ -281,6 +295,7 @@ impl<I: Io + 'static> Calls<I> {
                     Err(failure) => Some(Event::Wrong(failure)),
                 }
             }
+            Awaiting::Nothing if call.talk.is_some() => self.hear(s),
             // the next step is told, or the end of the session
             Awaiting::Nothing if call.opened_by.is_some() => None,
             Awaiting::Begun | Awaiting::Nothing => Some(Event::Ended { within: false }),

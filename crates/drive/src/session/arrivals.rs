@@ -15,7 +15,7 @@ mod source;
 
 use std::collections::VecDeque;
 
-use tidemark_scenario::plan::{Limits, Load, Phase};
+use tidemark_scenario::plan::{Grace, Limits, Load, Phase};
 
 use self::gate::{Gate, Passage};
 pub(crate) use self::profile::{MOST_PIECES, pieces_of};
@@ -203,6 +203,11 @@ impl Schedule {
             self.take_from_bound(1);
         }
         again
+    }
+
+    /// When a session from there that begins at `from_ns` has had its time.
+    pub fn over_ns(&self, origin: Origin, from_ns: u64, grace: Grace) -> u64 {
+        self.sources[usize::from(origin.source)].over_ns(origin.user, from_ns, grace)
     }
 
     /// A session has ended, and no other of its user follows.

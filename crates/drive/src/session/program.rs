@@ -33,6 +33,12 @@ pub trait Program {
     fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck;
     /// A session's request failed without an answer.
     fn failed(&mut self, session: u32, outcome: Outcome);
+    /// A session ends where it is, as its time or the run's is over. What is under way of it fails after this. False: it only
+    /// rests, and goes on with that while the run does.
+    fn interrupted(&mut self, session: u32) -> bool {
+        let _ = session;
+        true
+    }
     /// Whether sessions that are under way at the end of the load come to their own end, within the plan's drain.
     /// Otherwise only their requests do.
     fn finishes(&self) -> bool {
@@ -110,7 +116,9 @@ pub struct ProgramRequest {
     /// [`Programs::opening_websockets`].
     pub websocket: Option<Vec<String>>,
     /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
-    /// answer that the program takes.
+    /// answer that the program takes. Of gRPC that needs a branch and [`Programs::opening_websockets`]: the request is over
+    /// once the stream is open, messages are said and heard as texts of JSON, a close says that no more are said, and the
+    /// status is heard as the peer's close.
     pub stays_open: bool,
 }
 
@@ -276,7 +284,7 @@ impl Programs {
         Programs { make: Arc::new(make), open_websockets: false }
     }
 
-    /// They may ask for WebSockets.
+    /// They may ask for WebSockets, and hold streams of gRPC.
     #[must_use]
     pub fn opening_websockets(self) -> Programs {
         Programs { open_websockets: true, ..self }

@@ -14,7 +14,7 @@ export const scenario = of({
 
 export const instance = of({
   iterationsCompleted: () => host.info().iterationsCompleted,
-  iterationsInterrupted: () => 0,
+  iterationsInterrupted: () => host.info().iterationsInterrupted,
   vusActive: () => host.info().vus,
   vusInitialized: () => host.info().vus,
   currentTestRunDuration: () => host.now(),

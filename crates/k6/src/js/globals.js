@@ -51,6 +51,9 @@
     if (!Object.hasOwn(known, name)) throw new Error(`require("${name}"): only a name in quotes is found, at any place of the file`);
     return known[name].__commonjs ?? known[name];
   };
+  // half of a surrogate pair by itself is none
+  const { toWellFormed } = String.prototype;
+  host.wellFormed = (text) => toWellFormed.call(text);
   globalThis.open = (path, mode) => host.open(String(path), mode === "b");
   host.setting = { agent: "", noCookiesReset: false, maxRedirects: 10, throw: false, discardResponseBodies: false, batch: 20, batchPerHost: 6 };
   host.configure = (options) => {

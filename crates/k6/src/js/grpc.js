@@ -1,4 +1,5 @@
-// `k6/net/grpc`: calls of one message each, over the driver's connections.
+// `k6/net/grpc`: calls of one message each, and streams, over the driver's connections.
+import { hears, hearsNoMore } from "tidemark:heard";
 
 const host = globalThis.__k6;
 const { vu } = host;
@@ -95,37 +96,53 @@ const timeoutOf = (told) => {
   return ms;
 };
 
+// the path of a method
+const pathOf = (method) => {
+  const path = method.startsWith("/") ? method : `/${method}`;
+  if (!/^\/[^/]+\/[^/]+$/.test(path)) throw new Error(`method "${method}" not found in file descriptors`);
+  return path;
+};
+
+const tagsOf = (tags) => (tags || vu.hasTags ? host.tags(tags) : "");
+
 export class Client {
   #base;
+  // what it has loaded, by the host's numbers
+  #loaded = [];
 
   load(imports, ...files) {
-    host.grpcLoad((imports ?? []).map(String), files.map(String), false);
+    this.#loaded.push(host.grpcLoad((imports ?? []).map(String), files.map(String), false));
     return [];
   }
 
   loadProtoset(file) {
-    host.grpcLoad([], [String(file)], true);
+    this.#loaded.push(host.grpcLoad([], [String(file)], true));
     return [];
   }
 
   connect(address, params) {
     if (typeof address !== "string" || address === "") throw new Error("invalid address: it is empty");
     this.#base = `${params?.plaintext ? "grpc" : "grpcs"}://${address}`;
+    if (host.isRehearsal) host.grpcConnects(this.#base, this.#loaded);
     return true;
   }
 
+  // where a client is connected to
+  static baseOf(client) {
+    if (client.#base === undefined) throw new Error("no gRPC connection, you must call connect first");
+    return client.#base;
+  }
+
   invoke(method, message, params) {
-    if (this.#base === undefined) throw new Error("no gRPC connection, you must call connect first");
+    const base = Client.baseOf(this);
     if (message === undefined || message === null) throw new Error("request cannot be nil");
-    method = String(method);
-    const path = method.startsWith("/") ? method : `/${method}`;
-    if (!/^\/[^/]+\/[^/]+$/.test(path)) throw new Error(`method "${method}" not found in file descriptors`);
+    const path = pathOf(String(method));
     const given = params ?? {};
-    const name = given.tags?.name;
-    const tags = given.tags || vu.hasTags ? host.tags(given.tags) : "";
-    const extra = [timeoutOf(given.timeout), name, Boolean(given.discardResponseMessage), undefined, tags];
+    const extra = [
+      timeoutOf(given.timeout), given.tags?.name, Boolean(given.discardResponseMessage), undefined, tagsOf(given.tags),
+    ];
     const [lines, wrong] = linesOf(given.metadata);
-    const reply = host.send("POST", this.#base + path, JSON.stringify(message), lines, vu.group, extra);
+    const reply = host.send("POST", base + path, JSON.stringify(message), lines, vu.group, extra);
     if (host.isRehearsal) {
       const { anything } = host;
       return { status: StatusOK, message: anything, headers: anything, trailers: anything, error: null };
@@ -164,9 +181,77 @@ export class Client {
   }
 }
 
+const EVENTS = ["data", "error", "end"];
+
 export class Stream {
-  constructor() {
-    throw new Error("grpc.Stream is not supported; write the stream as steps of a scenario: grpc open, grpc send, grpc close");
+  #id;
+  #listeners = new Map(EVENTS.map((event) => [event, []]));
+  #isOver = false;
+  #hasEnded = false;
+  #timer;
+
+  constructor(client, method, params) {
+    if (!(client instanceof Client)) throw new Error("invalid gRPC Stream's client: a Client is expected");
+    const path = pathOf(String(method));
+    const given = params ?? {};
+    const extra = [vu.group, given.tags?.name, tagsOf(given.tags)];
+    this.#id = host.streamOpen(Client.baseOf(client) + path, linesOf(given.metadata)[0], extra);
+    hears(this.#id, this);
+    const timeout = timeoutOf(given.timeout);
+    if (timeout >= 0) {
+      this.#timer = setTimeout(() => {
+        host.socketLeave(this.#id, 0);
+        this.#end(StatusDeadlineExceeded, "context deadline exceeded");
+      }, timeout);
+    }
+  }
+
+  on(event, listener) {
+    if (!EVENTS.includes(event)) {
+      host.log("warning", `can't register ${event} event handler: unknown GRPC stream's event type: ${event}`);
+      return;
+    }
+    if (typeof listener !== "function") throw new Error("a listener of a gRPC stream's event is a function");
+    this.#listeners.get(event).push(listener);
+  }
+
+  write(message) {
+    if (this.#isOver || this.#hasEnded) return;
+    if (message === undefined || message === null) throw new Error("message cannot be nil");
+    host.socketSay(this.#id, "text", JSON.stringify(message));
+  }
+
+  end() {
+    if (this.#isOver || this.#hasEnded) return;
+    this.#hasEnded = true;
+    host.socketClose(this.#id, 0, "");
+  }
+
+  #tell(event, ...values) {
+    for (const listener of this.#listeners.get(event)) listener(...values);
+  }
+
+  #end(code, message) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    hearsNoMore(this.#id);
+    host.socketOver(this.#id);
+    if (code !== StatusOK) {
+      if (this.#listeners.get("error").length === 0) {
+        host.log("warning", `no handlers for error registered, but an error happened: ${message}`);
+      }
+      this.#tell("error", { code, details: [], message });
+    }
+    this.#tell("end");
+  }
+
+  // what came: its kind, and up to two values
+  hear(kind, first, second, third) {
+    if (this.#isOver) return;
+    if (kind === "text") this.#tell("data", JSON.parse(first), { ts: Date.now() });
+    else if (kind === "close") this.#end(first, third);
+    else this.#end(second === TIMED_OUT ? StatusDeadlineExceeded : StatusUnavailable, first || "the connection broke");
   }
 }
 

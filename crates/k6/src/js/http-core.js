@@ -4,9 +4,6 @@ const { send, replyStatus, vu } = host;
 
 const more = () => (host.more ??= host.load("tidemark:more"));
 
-// headers that the driver writes
-const MINE = new Set(["content-length", "connection", "transfer-encoding"]);
-
 export const DEFAULT_EXPECTED = { ranges: [200, 399] };
 
 // statuses that are good, and the jar of cookies, once it is needed
@@ -18,13 +15,15 @@ const hasNoCookies = (jar) => jar === null || jar.isEmpty;
 
 // ---- answers
 
+const hide = (response, name, value) => Object.defineProperty(response, name, { value });
+
 // `found`: the status, or -1 less it where the answer is not as most are
 export const responseOf = (response, found, url, sent, kind, cookies) => {
   response.status = found < 0 ? -1 - found : found;
   response.url = url;
-  if (sent !== null) response._sent = sent;
-  if (kind !== "text") response._kind = kind;
-  if (cookies !== undefined) response._cookies = cookies;
+  if (sent !== null) hide(response, "_sent", sent);
+  if (kind !== "text") hide(response, "_kind", kind);
+  if (cookies !== undefined) response.cookies = cookies;
   if (found < 0) [response.error_code, response.error] = host.replyFailure(response);
   return response;
 };
@@ -58,31 +57,8 @@ export const prepared = (method, url, body, params) => {
   const { tags } = given;
   if (tags && tags.name !== undefined) name = String(tags.name);
 
-  // the head
-  let head = "";
-  let hasType = false;
-  let hasAgent = false;
-  let hasReferer = false;
-  let ownCookies;
-  const { headers } = given;
-  if (headers) {
-    for (const key of Object.keys(headers)) {
-      const lower = key.toLowerCase();
-      if (MINE.has(lower)) continue;
-      const value = String(headers[key]);
-      if (lower === "host" && value === "") continue;
-      if (/[\n\r\0]/.test(value) || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(key)) throw new Error(`invalid header ${key}`);
-      if (lower === "cookie") {
-        ownCookies = value;
-        continue;
-      }
-      if (lower === "content-type") hasType = true;
-      if (lower === "user-agent") hasAgent = true;
-      if (lower === "referer") hasReferer = true;
-      head += `${key}: ${value}\n`;
-    }
-  }
-  if (!hasAgent) head += setting.agent;
+  const [lines, ownCookies, hasType, hasReferer] = host.headOf(given.headers);
+  let head = lines;
 
   // the body
   let sent = null;

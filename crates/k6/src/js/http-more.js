@@ -10,7 +10,7 @@ const { replyStatus } = host;
 export { CookieJar, hostOf, inTurn };
 
 const isRedirect = (status) => status >= 301 && status <= 308 && status !== 304 && status !== 305 && status !== 306;
-const escaped = (text) => encodeURIComponent(text).replace(/%20/g, "+").replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+const escaped = (text) => encodeURIComponent(host.wellFormed(text)).replace(/%20/g, "+").replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 
 class FileData {
   constructor(data, filename, contentType) {

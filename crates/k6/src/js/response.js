@@ -4,6 +4,9 @@ const host = globalThis.__k6;
 const answers = () => (host.answers ??= host.load("tidemark:answer"));
 const more = () => (host.more ??= host.load("tidemark:more"));
 
+// what is made only once, where nothing that lists fields finds it
+const [HEADERS, BODY, JSON_VALUE, TIMINGS] = ["headers", "body", "json", "timings"].map((name) => Symbol(name));
+
 export class Response {
   get request() {
     const [method, lines] = host.replyAsked(this);
@@ -20,27 +23,31 @@ export class Response {
 
   get headers() {
     if (host.isRehearsal) return host.anything;
-    return (this._headers ??= answers().headersOf(host.replyHead(this)));
+    return (this[HEADERS] ??= answers().headersOf(host.replyHead(this)));
   }
 
   get cookies() {
     if (host.isRehearsal) return host.anything;
-    return (this._cookies ??= {});
+    return (this.cookies = {});
   }
 
   get body() {
-    if (this._body !== undefined) return this._body;
-    if (this._kind === "none" || this.status === 0) this._body = null;
-    else this._body = this._kind === "binary" ? host.replyBytes(this) : host.replyText(this);
-    return this._body;
+    if (this[BODY] !== undefined) return this[BODY];
+    if (this._kind === "none" || this.status === 0) this[BODY] = null;
+    else this[BODY] = this._kind === "binary" ? host.replyBytes(this) : host.replyText(this);
+    return this[BODY];
   }
 
   get timings() {
-    if (this._timings !== undefined) return this._timings;
+    if (this[TIMINGS] !== undefined) return this[TIMINGS];
     // sending is not measured apart: it is in waiting
     const [duration, blocked, connecting, tls_handshaking, receiving] = host.replyTimes(this);
     const waiting = Math.max(0, duration - receiving);
-    return (this._timings = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
+    return (this[TIMINGS] = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
+  }
+
+  get ocsp() {
+    return { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "" };
   }
 
   get remote_ip() {
@@ -54,18 +61,18 @@ export class Response {
 
   json(selector) {
     if (host.isRehearsal) return host.anything;
-    if (this._json === undefined) {
+    if (this[JSON_VALUE] === undefined) {
       const text = this._kind === "binary" ? host.replyText(this) : this.body;
       if (text === null) throw new Error("the body is null so we can't transform it to JSON - this likely was because of a request error getting the response");
       try {
-        this._json = { value: JSON.parse(text) };
+        this[JSON_VALUE] = { value: JSON.parse(text) };
       } catch (error) {
         throw new Error(`cannot parse json due to an error: ${error.message}`);
       }
     }
-    if (selector === undefined) return this._json.value;
+    if (selector === undefined) return this[JSON_VALUE].value;
     const { select, steps } = answers();
-    return select(this._json.value, steps(String(selector)));
+    return select(this[JSON_VALUE].value, steps(String(selector)));
   }
 
   html(selector) {
@@ -82,20 +89,35 @@ export class Response {
   }
 
   toJSON() {
-    const { url, status, status_text, proto, headers, cookies, body, timings, error, error_code, remote_ip, remote_port } = this;
-    return { remote_ip, remote_port, url, status, status_text, proto, headers, cookies, body, timings, error, error_code, request: this.request };
+    return Object.fromEntries(FIELDS.map((name) => [name, this[name]]));
   }
 }
 
+// k6's fields, in its order; and its methods, which are fields there, too
+const FIELDS = [
+  "remote_ip", "remote_port", "url", "status", "status_text", "proto", "headers", "cookies", "body", "timings", "tls_version",
+  "tls_cipher_suite", "ocsp", "error", "error_code", "request",
+];
+const METHODS = ["clickLink", "html", "json", "submitForm"];
 // what an answer has that is as most are; on the object itself stands what differs
-const USUAL = { error: "", error_code: 0, _sent: null, _kind: "text", _cookies: undefined, _body: undefined, _json: undefined, _timings: undefined };
-for (const name of Object.keys(USUAL)) Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true });
+const USUAL = { url: "", status: 0, tls_version: "", tls_cipher_suite: "", error: "", error_code: 0 };
+for (const name of Object.keys(USUAL)) {
+  Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true, enumerable: true, configurable: true });
+}
+for (const [name, value] of [["_sent", null], ["_kind", "text"], ...[HEADERS, BODY, JSON_VALUE, TIMINGS].map((key) => [key])]) {
+  Object.defineProperty(Response.prototype, name, { value, writable: true });
+}
 // a script may set what is made only when it is looked at
-for (const name of ["request", "status_text", "proto", "headers", "cookies", "body", "timings", "remote_ip", "remote_port"]) {
+for (const name of FIELDS) {
   const { get } = Object.getOwnPropertyDescriptor(Response.prototype, name);
+  if (get === undefined) continue;
   const set = function (value) {
     Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
   };
   Object.defineProperty(Response.prototype, name, { get, set, enumerable: true, configurable: true });
 }
+const own = (name) => ({ ...Object.getOwnPropertyDescriptor(Response.prototype, name), enumerable: true });
+const OWN = Object.fromEntries([...FIELDS, ...METHODS].map((name) => [name, own(name)]));
+// an answer whose fields a script may list has them itself; others inherit them, which takes less time
+host.withFields = (reply) => Object.defineProperties(reply, OWN);
 Object.setPrototypeOf(host.replies, Response.prototype);

@@ -13,29 +13,26 @@ let hasWarned = false;
 
 // how a WebSocket is asked for: its number, and the jar that its cookies are kept in
 export function open(url, params, offered, isStandard) {
-  let head = "";
-  let hasAgent = false;
-  let ownCookies;
+  let [head, ownCookies] = host.headOf(null);
   let tags;
   let jar = cookieJar();
   const protocols = [...offered];
   for (const key of isNothing(params) ? [] : Object.keys(params)) {
     const told = params[key];
     switch (key) {
-      case "headers":
+      case "headers": {
+        const own = {};
         for (const name of isNothing(told) ? [] : Object.keys(told)) {
           const lower = name.toLowerCase();
-          const value = String(told[name]);
-          if (/[\r\n]/.test(name + value)) throw new Error(`invalid header ${name}`);
           if (MINE.has(lower) || (lower === "sec-websocket-protocol" && offered.length > 0)) {
             throw new Error(`websocket: duplicate header not allowed: ${name}`);
           }
-          if (lower === "sec-websocket-protocol") protocols.push(...value.split(",").map((one) => one.trim()));
-          else if (lower === "cookie") ownCookies = value;
-          else head += `${name}: ${value}\n`;
-          if (lower === "user-agent") hasAgent = true;
+          if (lower === "sec-websocket-protocol") protocols.push(...String(told[name]).split(",").map((one) => one.trim()));
+          else own[name] = told[name];
         }
+        [head, ownCookies] = host.headOf(own);
         break;
+      }
       case "tags":
         if (!isNothing(told) && typeof told !== "object") throw new Error("invalid tags: an object is expected");
         tags = told;
@@ -55,7 +52,6 @@ export function open(url, params, offered, isStandard) {
         if (isStandard) throw new Error(`unknown WebSocket's option ${key}`);
     }
   }
-  if (!hasAgent) head += host.setting.agent;
   const asked = url.replace(/^ws/i, "http");
   const kept = jar.of(asked).map((one) => `${one.name}=${asCookie(one.value)}`);
   const cookie = ownCookies ?? kept.join("; ");

@@ -1,5 +1,6 @@
 // `k6/websockets`: WebSockets as in a browser, several at once.
 import { headersOf } from "tidemark:answer";
+import { hears, hearsNoMore } from "tidemark:heard";
 import { isNothing, open } from "tidemark:sockets";
 
 const host = globalThis.__k6;
@@ -44,9 +45,6 @@ export class Blob {
   }
 }
 
-// those that are not closed, by their numbers
-const sockets = new Map();
-
 export class WebSocket {
   #id;
   #asked;
@@ -75,8 +73,7 @@ export class WebSocket {
     Object.defineProperty(this, "url", { value: text, enumerable: true });
     this.#asked = open(text, params, offered, true);
     this.#id = this.#asked.id;
-    sockets.set(this.#id, this);
-    host.socketsAre(true);
+    hears(this.#id, this);
   }
 
   get readyState() {
@@ -185,8 +182,7 @@ export class WebSocket {
   #end(error, code, reason) {
     if (this.#state === CLOSED) return;
     this.#state = CLOSED;
-    sockets.delete(this.#id);
-    host.socketsAre(sockets.size > 0);
+    hearsNoMore(this.#id);
     host.socketOver(this.#id);
     if (error !== "") this.#emit("error", { error });
     const told = code ?? this.#closing?.[0];
@@ -239,11 +235,5 @@ export class WebSocket {
     }
   }
 }
-
-host.socketHears = (id, news) => sockets.get(id)?.hear(...news);
-host.onBegin(() => {
-  if (sockets.size > 0) sockets.clear();
-  host.socketsAre(false);
-});
 
 export default { WebSocket, Blob };

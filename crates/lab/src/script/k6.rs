@@ -38,10 +38,10 @@ fn not_sent(k6: &K6) -> Option<String> {
 }
 
 /// Iterations that did not come to their end, and are in no figure of the script's.
-fn cut_off(k6: &K6) -> Option<String> {
-    let count = k6.iterations_cut_off();
+fn interrupted(k6: &K6) -> Option<String> {
+    let count = k6.iterations_interrupted();
     (count > 0).then(|| {
-        format!("iterations cut off at the end of the load: {count}; no figure of the script has them; a longer gracefulStop (limits: drain) lets them finish")
+        format!("iterations interrupted: {count}; no figure of the script has them; a longer gracefulStop, gracefulRampDown or `limits: drain` lets them finish")
     })
 }
 
@@ -321,7 +321,7 @@ impl Script for K6Script {
             notes: not_read(&self.k6)
                 .into_iter()
                 .chain(not_sent(&self.k6))
-                .chain(cut_off(&self.k6))
+                .chain(interrupted(&self.k6))
                 .collect(),
             figures: Some(summary.figures.clone()),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::requests::Requests;
 use crate::language;
-use crate::plan::{Op, SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool, SessionKind};
+use crate::plan::{Grace, Op, SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool, SessionKind};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::units::{Size, Time};
@@ -68,6 +68,7 @@ pub(super) fn session(
         tool,
         exec: said.exec.value.clone().unwrap_or_else(|| "default".to_owned()),
         iterations: said.iterations.value,
+        grace: grace(said),
         labels,
         headers: headers.filter_map(header).collect(),
         timeout: requests.default_timeout(),
@@ -89,6 +90,19 @@ pub(super) fn session(
         ops: vec![Op::Program, Op::End],
         script: Some(script),
     })
+}
+
+/// How long iterations go on, where that is said.
+fn grace(said: &language::Session<'_>) -> Option<Grace> {
+    let (stop, ramp_down) = (said.graceful_stop.value, said.graceful_ramp_down.value);
+    stop.or(ramp_down)?;
+    Some(Grace { stop: stop.unwrap_or(Duration::MAX), ramp_down: ramp_down.unwrap_or(Duration::MAX) })
+}
+
+/// The keys that only scripts of k6 have.
+fn keys_of_k6<'n>(said: &language::Session<'n>) -> [Option<&'n Node>; 5] {
+    let (stop, ramp_down) = (said.graceful_stop.key(), said.graceful_ramp_down.key());
+    [said.exec.key(), said.iterations.key(), said.labels.key(), stop, ramp_down]
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -120,9 +134,8 @@ pub(super) fn bounds(said: &language::Script<'_>, sink: &Sink<'_>) -> ScriptBoun
 
 /// Refuses what is said of a script where there is none.
 pub(super) fn check_keys(said: &language::Session<'_>, reader: &Reader<'_>) {
-    let of_scripts =
-        [said.args.key(), said.path.key(), said.exec.key(), said.iterations.key(), said.labels.key()];
-    for key in of_scripts.into_iter().flatten().filter(|_| !said.script.is_there()) {
+    let of_scripts = [said.args.key(), said.path.key()].into_iter().chain(keys_of_k6(said));
+    for key in of_scripts.flatten().filter(|_| !said.script.is_there()) {
         let name = key.text().unwrap_or_default();
         reader.sink.error(key, format!("\"{name}\" is for a session with a script; this one has steps"));
     }
@@ -131,7 +144,7 @@ pub(super) fn check_keys(said: &language::Session<'_>, reader: &Reader<'_>) {
 /// Refuses what is said of another tool's script.
 fn check_tool(said: &language::Session<'_>, tool: ScriptTool, reader: &Reader<'_>) {
     let (others, whose) = match tool {
-        ScriptTool::Wrk => (vec![said.exec.key(), said.iterations.key(), said.labels.key()], "k6"),
+        ScriptTool::Wrk => (keys_of_k6(said).to_vec(), "k6"),
         ScriptTool::K6 => (vec![said.path.key()], "wrk"),
     };
     for key in others.into_iter().flatten() {

@@ -36,6 +36,15 @@ pub struct ScriptBounds {
     pub step: Option<Duration>,
 }
 
+/// How long iterations go on that began in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// From the end of their load.
+    pub stop: Duration,
+    /// From when their user is to leave, where that is before.
+    pub ramp_down: Duration,
+}
+
 /// A script that makes a session's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptPlan {
@@ -61,6 +70,8 @@ pub struct ScriptPlan {
     pub exec: String,
     /// Of k6: how many iterations all users make together, where that is fixed.
     pub iterations: Option<u64>,
+    /// Of k6: how long iterations may go on; no bound of their own where none is given.
+    pub grace: Option<Grace>,
     /// Of k6: what each user may take.
     pub bounds: ScriptBounds,
     /// Of k6: labels of requests by their `name` tag, or method and path.

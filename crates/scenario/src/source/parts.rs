@@ -71,6 +71,10 @@ record! {
         exec: Option<Scalar> = "exec",
         /// How many iterations all users make together.
         iterations: Option<Scalar> = "iterations",
+        /// How long iterations go on after the end of their load.
+        graceful_stop: Option<Scalar> = "graceful stop",
+        /// How long the iteration of a user who is to leave goes on.
+        graceful_ramp_down: Option<Scalar> = "graceful ramp down",
         /// What the script's requests are counted as.
         labels: Vec<Value> = "labels",
     }

@@ -355,7 +355,7 @@ export default () => {{ http.get(`${{base}}/first`); sleep(0.8); http.get(`${{ba
     let count = run(&text("gracefulStop: '0s'"));
     assert_eq!((count("/first"), count("/last")), (2, 0));
     let told = server.run(&server.folder.path().join("it.js"), &[]);
-    assert!(stdout(&told).contains("cut off at the end of the load: 2"), "{}", stdout(&told));
+    assert!(stdout(&told).contains("iterations interrupted: 2"), "{}", stdout(&told));
     // rates that are no higher than they may be
     let count = run(
         "export const options = { vus: 3, iterations: 12, rps: 20, thresholds: { http_reqs: ['rate<23'] } };
@@ -371,6 +371,54 @@ export default () => { http.get(`${base}/one`); };");
     http_req_connecting: ['min>0'], http_req_blocked: ['min>0'], http_req_receiving: ['max<1000'] } };
 export default () => { http.get(`${base}/one`); };");
     assert_eq!(count("/one"), 5);
+}
+
+#[test]
+fn iterations_end_with_the_time_of_their_own_scenario() {
+    let server = Recorder::start();
+    let imports = "import http from 'k6/http'; import { sleep } from 'k6'; const base = __ENV.BASE;\n";
+    let run = |text: &str| {
+        server.forget();
+        fs::write(server.folder.path().join("it.js"), format!("{imports}{text}")).unwrap();
+        let begun = Instant::now();
+        let output = server.run(&server.folder.path().join("it.js"), &["--json"]);
+        let json: Value = serde_json::from_str(&stdout(&output)).unwrap_or_default();
+        let requests = server.requests();
+        let count = move |path: &str| requests.lines().filter(|line| line.contains(path)).count();
+        (json, count, begun.elapsed().as_secs_f64())
+    };
+    // one sleeps, one waits for an answer, one that is both is done in time
+    let (json, count, took_s) = run("const of = (exec, gracefulStop) => ({ executor: 'constant-vus', vus: 1, duration: '500ms', exec, gracefulStop });
+export const options = { scenarios: { asleep: of('asleep', '0s'), waits: of('waits', '200ms'), done: of('done', '30s') } };
+const twice = (name) => { http.get(`${base}/first/${name}`); sleep(1.5); http.get(`${base}/last/${name}`); };
+export const asleep = () => { try { twice('asleep'); } catch { http.get(`${base}/caught`); } };
+export const waits = () => { http.get(`${base}/hold`); http.get(`${base}/caught`); };
+export const done = () => { twice('done'); };");
+    assert_eq!(
+        (count("/first/"), count("/last/done"), count("/last/asleep"), count("/caught")),
+        (2, 1, 0, 0)
+    );
+    assert!((1.5..15.0).contains(&took_s), "{took_s} s: {json}");
+    let script = &json["run"]["script"];
+    assert_eq!((&script["iterations"], &script["interrupted"]), (&1.into(), &2.into()), "{json}");
+    let summary = &json["run"];
+    assert_eq!(
+        (&summary["requests"], &summary["errors"]),
+        (&4.into(), &serde_json::json!({"unfinished": 1}))
+    );
+    let metrics = script["metrics"].as_array().unwrap();
+    let reqs = metrics.iter().find(|of| of["name"] == "http_reqs").unwrap();
+    assert_eq!(reqs["figures"][0]["value"], 3.0, "k6 counts none that it interrupted: {reqs}");
+    assert!(json.to_string().contains("iterations interrupted: 2"), "{json}");
+    // whom a ramp takes away
+    for (grace, last) in [("'100ms'", 0), ("'20s'", 2)] {
+        let (json, count, _) = run(&format!("export const options = {{ scenarios: {{ a: {{
+    executor: 'ramping-vus', startVUs: 2, gracefulRampDown: {grace},
+    stages: [{{ duration: '400ms', target: 2 }}, {{ duration: '0s', target: 0 }}, {{ duration: '2s', target: 0 }}] }} }} }};
+export default () => {{ http.get(`${{base}}/first`); sleep(1); http.get(`${{base}}/last`); }};"));
+        assert_eq!((count("/first"), count("/last")), (2, last), "{grace}: {json}");
+        assert_eq!(json["run"]["script"]["interrupted"], 2 - last, "{grace}");
+    }
 }
 
 #[test]

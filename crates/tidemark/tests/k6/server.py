@@ -154,7 +154,8 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         shown = body.decode("utf-8", "backslashreplace")
-        kept = {name.lower(): value for name, value in self.headers.items() if name.lower() in HEADERS}
+        # one that came twice shows
+        kept = {name.lower(): " & ".join(self.headers.get_all(name)) for name in self.headers if name.lower() in HEADERS}
         host = self.headers.get("Host", "")
         if host != f"127.0.0.1:{SERVER.server_address[1]}":
             kept["host"] = host.split(":")[0]

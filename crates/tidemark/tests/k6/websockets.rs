@@ -21,7 +21,7 @@ fn websockets_are_measured_as_in_k6() {
         assert!(labels.contains(label), "{label}, {count} times: {labels}");
     }
     let shown = json.to_string();
-    assert!(shown.contains("6 messages were sent over WebSockets of the script"), "{shown}");
+    assert!(shown.contains("6 messages were sent over WebSockets and streams of the script"), "{shown}");
 }
 
 #[test]

@@ -272,6 +272,44 @@ fn a_script_of_k6_calls_as_k6_does() {
     assert_says(&shown, &["shop.Cart/Fail", "grpc_req_duration"]);
 }
 
+/// The real k6 prints the same of this script, in some order.
+#[test]
+fn a_script_of_k6_streams_as_k6_does() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(
+        services().join("../../crates/tidemark/tests/services/streams.js"),
+        folder.path().join("streams.js"),
+    )
+    .unwrap();
+    let types = fs::read_to_string(services().join("cart.proto")).unwrap();
+    fs::write(folder.path().join("cart.proto"), &types).unwrap();
+    fs::write(folder.path().join("other.proto"), types.replace("string text = 1;", "string words = 1;"))
+        .unwrap();
+    let cart = format!("CART={}", filled("{cart}"));
+    let output = run(folder.path(), &["run", "streams.js", "-e", &cart]);
+    let shown = format!("{}{}", stdout(&output), stderr(&output));
+    let mut told: Vec<serde_json::Value> = shown
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.get(line.find("{\"what")?..)?).ok())
+        .collect();
+    told.sort_by_key(|json| json["what"].to_string());
+    let item = |n: u8| serde_json::json!({"name": format!("item {n}"), "amount": n.to_string()});
+    let said = |text: &str| serde_json::json!({"text": text});
+    let stopped = serde_json::json!({"code": 10, "message": "stopped: 100%, as wished – good bye"});
+    let first = serde_json::json!({"name": "item 0"});
+    let wanted = [
+        serde_json::json!({"what": "chat", "said": [said("a"), said("aa"), said("aaa")]}),
+        serde_json::json!({"what": "fill", "said": [{"total": "42"}]}),
+        serde_json::json!({"what": "late", "said": [{"code": 4, "message": "context deadline exceeded"}]}),
+        serde_json::json!({"what": "no method", "threw": true}),
+        serde_json::json!({"what": "renamed", "said": [{"words": "c"}]}),
+        serde_json::json!({"what": "stops", "said": [said("b"), stopped]}),
+        serde_json::json!({"what": "watch", "said": [first, item(1), item(2)]}),
+    ];
+    assert_eq!(told, wanted, "{shown}");
+    assert_says(&shown, &["fill", "shop.Cart/Chat", "grpc_streams: count==6", "ABORTED"]);
+}
+
 /// So many bytes of zeros in base64.
 fn zeros(bytes: usize) -> String {
     let rest = ["", "AA==", "AAA="][bytes % 3];

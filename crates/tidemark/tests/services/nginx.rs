@@ -62,6 +62,34 @@ load: {users: 1, hold: 1s}
     once(&text.replace("BOTH", both_file.to_str().unwrap()));
 }
 
+/// `tlsAuth` of k6's options.
+#[test]
+fn a_script_of_k6_shows_its_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["member.pem", "member-key.pem"] {
+        fs::copy(filled(&format!("{{folder}}/{name}")), folder.path().join(name)).unwrap();
+    }
+    let text = filled(
+        r#"import http from "k6/http"; import { check } from "k6";
+export const options = {
+  iterations: 2, insecureSkipTLSVerify: true, thresholds: { checks: ["rate==1"] },
+  tlsAuth: [{ domains: ["DOMAIN"], cert: open("./member.pem"), key: open("./member-key.pem") }],
+};
+export default () => { check(http.get("{members}/"), { "it is ann": (res) => res.body === "hello CN=ann" }); };"#,
+    );
+    let run_for = |text: &str| {
+        fs::write(folder.path().join("it.js"), text).unwrap();
+        let output = run(folder.path(), &["run", "it.js", "-q"]);
+        (code(&output), format!("{}{}", stdout(&output), stderr(&output)))
+    };
+    let (status, shown) = run_for(&text.replace("DOMAIN", "localhost"));
+    assert_eq!(status, 0, "{shown}");
+    let (status, shown) = run_for(&text.replace("DOMAIN", "*.example.com"));
+    assert!(status == 1 && shown.contains("it is ann"), "{shown}");
+    let (status, shown) = run_for(&text.replace("cert: open(\"./member.pem\")", "cert: 'PEM'"));
+    assert!(status == 2 && shown.contains("what open() returns"), "{shown}");
+}
+
 #[test]
 fn connections_that_nginx_ends_cost_no_request() {
     let folder = tempfile::tempdir().unwrap();

@@ -273,6 +273,21 @@ impl Reply {
         self.has_status && self.code == GrpcCode::Ok
     }
 
+    /// The status.
+    pub fn code(&self) -> GrpcCode {
+        self.code
+    }
+
+    /// What the server says of the status.
+    pub fn own_words(&self) -> String {
+        String::from_utf8_lossy(&self.words).into_owned()
+    }
+
+    /// The message that was taken last.
+    pub fn json(&self) -> &str {
+        std::str::from_utf8(&self.json).unwrap_or_default()
+    }
+
     /// The status in words.
     pub fn words(&self) -> String {
         format!("status {}: {}", self.code.name(), String::from_utf8_lossy(&self.words))

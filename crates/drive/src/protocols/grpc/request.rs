@@ -92,7 +92,8 @@ pub(super) fn method(types: Option<&Types>, step: &GrpcStep) -> Result<Option<Me
     Ok(Some(method))
 }
 
-/// The call that a program asks for: its path is the method, its headers are metadata, its body is the message as JSON.
+/// The call that a program asks for: its path is the method, its headers are metadata, its body is the message as JSON. One
+/// that stays open has none, and as much time as it takes.
 pub(super) fn made(
     types: Option<&Types>,
     asked: &ProgramRequest,
@@ -104,10 +105,17 @@ pub(super) fn made(
     let literal =
         |(name, value): &(String, String)| (name.to_ascii_lowercase(), Template::literal(value.as_str()));
     let metadata = asked.headers.iter().map(literal).collect();
-    let call = GrpcCall { method, metadata, deadline: Some(asked.timeout), compresses: false };
+    let call = GrpcCall {
+        method,
+        metadata,
+        deadline: Some(asked.timeout).filter(|_| !asked.stays_open),
+        compresses: false,
+    };
     let head = CallHead::new(types, &call, origin)?;
     message.repeat(&head.request);
-    write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, message.own_body())?;
+    if !asked.stays_open {
+        write_message(&head.method, asked.body.as_deref().unwrap_or(b"{}"), false, message.own_body())?;
+    }
     Ok(head)
 }
 

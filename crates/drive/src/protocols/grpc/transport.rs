@@ -8,16 +8,18 @@ use tidemark_record::Outcome;
 use tidemark_scenario::{Context, Template};
 
 use super::request::{self, CallHead, Prepared};
+use super::talk::Talk;
 use super::{Awaiting, Calls};
 use crate::io::Io;
 use crate::protocols::http2::request::Message;
 use crate::protocols::transport::{
-    Conversations, Copies, Counts, Event, Origin, Readings, Refusal, Sent, Transport,
+    Conversations, Copies, Counts, Event, Origin, Readings, Refusal, Sent, Spoken, Transport,
 };
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
 use crate::session::jar::Jar;
 use crate::session::program::Outgoing;
+use crate::session::sockets::{Heard, Said};
 
 /// Appends messages for a person.
 fn show(written: &mut Option<Vec<u8>>, head: Option<&Message>, messages: &[Template], cx: &mut Context<'_>) {
@@ -68,12 +70,19 @@ impl<I: Io + 'static> Calls<I> {
         Ok(Sent::Awaiting)
     }
 
+    /// A stream is open: what comes is for later steps, unless a program hears it.
+    fn begun(&mut self, s: usize) {
+        self.calls[s].awaiting = Awaiting::Nothing;
+        if self.calls[s].talk.is_none() {
+            self.http.rest(s);
+        }
+    }
+
     /// A stream that was to be opened and has been now.
     fn opened(&mut self) -> Option<(usize, Event)> {
         let at = self.opening.iter().position(|s| self.http.is_under_way(*s as usize))?;
         let s = self.opening.swap_remove(at) as usize;
-        self.calls[s].awaiting = Awaiting::Nothing;
-        self.http.rest(s);
+        self.begun(s);
         Some((s, Event::Sent))
     }
 }
@@ -163,9 +172,10 @@ impl<I: Io + 'static> Transport for Calls<I> {
         let head = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
             .map_err(Failure::Unsendable)?;
         let call = &mut self.calls[s];
-        call.reply.begin(&head, !asked.status_only, true);
-        call.next = Awaiting::Whole;
-        self.http.ask(s, false);
+        call.reply.begin(&head, !asked.status_only, !asked.stays_open);
+        call.next = if asked.stays_open { Awaiting::Begun } else { Awaiting::Whole };
+        call.talk = asked.stays_open.then(|| Talk::new(head.method));
+        self.http.ask(s, asked.stays_open);
         Ok(())
     }
 
@@ -178,8 +188,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
             Awaiting::Begun => {
                 self.http.send(s)?;
                 if self.http.is_under_way(s) {
-                    self.calls[s].awaiting = Awaiting::Nothing;
-                    self.http.rest(s);
+                    self.begun(s);
                     return Ok(Sent::Whole);
                 }
                 self.calls[s].awaiting = Awaiting::Begun;
@@ -198,7 +207,8 @@ impl<I: Io + 'static> Transport for Calls<I> {
         self.notices.retain(|(told, _)| *told != number);
         self.opening.retain(|opening| *opening != number);
         let call = &mut self.calls[s];
-        (call.awaiting, call.opened_by, call.broken) = (Awaiting::Nothing, None, None);
+        (call.awaiting, call.opened_by, call.broken, call.talk) = (Awaiting::Nothing, None, None, None);
+        self.hearing = self.hearing.filter(|hearing| *hearing != number);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
@@ -212,6 +222,11 @@ impl<I: Io + 'static> Transport for Calls<I> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             self.is_of_reading = false;
+            if let Some(s) = self.hearing.take().map(|s| s as usize)
+                && let Some(event) = self.hear(s)
+            {
+                return Some((s, event));
+            }
             if let Some((s, event)) = self.notices.pop_front() {
                 return Some((s as usize, event));
             }
@@ -221,7 +236,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
             let Some((s, event)) = self.http.next() else { return self.opened() };
             self.is_of_reading = true;
             if let Some(event) = self.on_event(s, event) {
-                return Some((s, event));
+                return Some((s, self.told(s, event)));
             }
         }
     }
@@ -268,7 +283,7 @@ impl<I: Io + 'static> Readings for Calls<I> {
 
 impl<I: Io + 'static> Conversations for Calls<I> {
     fn is_bound(&self, s: usize) -> bool {
-        self.calls[s].opened_by.is_some()
+        self.calls[s].is_open()
     }
 
     /// A stream that was left open is cancelled.
@@ -286,6 +301,18 @@ impl<I: Io + 'static> Conversations for Calls<I> {
             (false, false) => (Outcome::Reset, "there is no open stream any more, or grpc open failed"),
         };
         Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
+    }
+
+    fn news(&self, s: usize) -> Option<Heard<'_>> {
+        self.calls[s].news()
+    }
+
+    fn breaks(&self, s: usize) -> Option<Failure> {
+        self.calls[s].breaks()
+    }
+
+    fn say(&mut self, s: usize, said: &Said) -> io::Result<Spoken> {
+        self.speak(s, said)
     }
 
     /// The server ended it, or it broke, and no step has heard that.

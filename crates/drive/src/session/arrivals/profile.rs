@@ -1,6 +1,6 @@
 //! The level over time as one curve of pieces, its integral, and the inverse of that.
 
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
 use tidemark_scenario::plan::{Curve, Phase, Series};
@@ -111,23 +111,25 @@ impl Piece {
         t
     }
 
-    /// First moment at or after `from_ns` at which its level is above `k`.
-    fn when_above(&self, k: f64, from_ns: u64) -> Option<u64> {
+    /// First moment at or after `from_ns` at which its level is above `k`, or is not.
+    fn when(&self, is_above: bool, k: f64, from_ns: u64) -> Option<u64> {
         let from_ns = from_ns.max(self.start_ns);
         if from_ns >= self.end_ns {
             return None;
         }
-        if self.level_at(from_ns) > k {
+        if (self.level_at(from_ns) > k) == is_above {
             return Some(from_ns);
         }
         let seconds = match self.shape {
-            Shape::Line if self.to <= k => return None,
+            Shape::Line if (self.to > k) != is_above => return None,
             Shape::Line => (k - self.from) / (self.to - self.from) * self.seconds(),
-            Shape::Sine { amplitude, .. } if self.from + amplitude <= k => return None,
+            Shape::Sine { amplitude, .. } if is_above && self.from + amplitude <= k => return None,
+            Shape::Sine { amplitude, .. } if !is_above && self.from - amplitude > k => return None,
             Shape::Sine { amplitude, period_s } => {
                 let rising = ((k - self.from) / amplitude).asin();
+                let passing = if is_above { rising } else { PI - rising };
                 let angle = TAU * (from_ns - self.start_ns) as f64 / SECOND_NS as f64 / period_s;
-                (rising + TAU * ((angle - rising) / TAU).ceil()) / TAU * period_s
+                (passing + TAU * ((angle - passing) / TAU).ceil()) / TAU * period_s
             }
         };
         let at_ns = self.start_ns + (seconds * SECOND_NS as f64).ceil() as u64;
@@ -178,7 +180,6 @@ impl Profile {
     }
 
     /// When the last piece ends.
-    #[cfg(test)]
     pub fn end_ns(&self) -> u64 {
         self.pieces.last().map_or(self.begin_ns, |piece| piece.end_ns)
     }
@@ -226,7 +227,20 @@ impl Profile {
     /// First moment at or after `from_ns` at which user `k` is at work.
     pub fn when_above(&self, k: u32, from_ns: u64) -> Option<u64> {
         let first = self.pieces.partition_point(|p| p.end_ns <= from_ns);
-        self.pieces[first..].iter().find_map(|p| p.when_above(k.into(), from_ns))
+        self.pieces[first..].iter().find_map(|p| p.when(true, k.into(), from_ns))
+    }
+
+    /// First moment at or after `from_ns` at which user `k` is not at work.
+    pub fn when_not_above(&self, k: u32, from_ns: u64) -> u64 {
+        let first = self.pieces.partition_point(|p| p.end_ns <= from_ns);
+        let left_ns = self.pieces[first..].iter().find_map(|p| p.when(false, k.into(), from_ns));
+        left_ns.unwrap_or_else(|| self.end_ns().max(from_ns))
+    }
+
+    /// When the last piece with any level ends.
+    pub fn over_ns(&self) -> u64 {
+        let last = self.pieces.iter().rfind(|piece| piece.from > 0.0 || piece.to > 0.0);
+        last.map_or(self.begin_ns, |piece| piece.end_ns)
     }
 }
 

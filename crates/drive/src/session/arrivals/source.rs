@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use tidemark_scenario::plan::{LoadModel, Pause, Spacing, Stream};
+use tidemark_scenario::plan::{Grace, LoadModel, Pause, Spacing, Stream};
 
 use super::profile::{Profile, Steady};
 use crate::clock::nanoseconds;
 
 /// Most searches for a paced user's next moment; whoever is not at work for so long comes no more.
 const MOST_SEARCHES: usize = 100_000;
+/// A user who leaves is away for so long at least; times are no exacter.
+const AWAY_NS: u64 = 1_000;
 
 /// How a user's session went, as far as its next one depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -179,6 +181,27 @@ impl Source {
         }
         self.steady = self.profile.steady_at(from_ns).unwrap_or_default();
         self.profile.when_above(user, from_ns)
+    }
+
+    /// When a session that begins at `from_ns` has had its time.
+    pub fn over_ns(&self, user: Option<u32>, from_ns: u64, grace: Grace) -> u64 {
+        let end_ns = self.profile.over_ns();
+        let last_ns = end_ns.saturating_add(nanoseconds(grace.stop));
+        let Some(user) = user else { return last_ns };
+        let mut from_ns = from_ns;
+        for _ in 0..MOST_SEARCHES {
+            let left_ns = self.profile.when_not_above(user, from_ns);
+            if left_ns >= end_ns {
+                break;
+            }
+            let over_ns = left_ns.saturating_add(nanoseconds(grace.ramp_down));
+            // who is back before goes on
+            match self.profile.when_above(user, left_ns.saturating_add(AWAY_NS)) {
+                Some(back_ns) if back_ns < over_ns => from_ns = back_ns,
+                _ => return over_ns.min(last_ns),
+            }
+        }
+        last_ns
     }
 
     /// When a user should have begun sessions after the one that was due at `due_ns`, and before `until_ns`.

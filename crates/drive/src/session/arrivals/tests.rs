@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidemark_scenario::plan::{
-    AtLimit, Curve, KindLoad, LoadModel, Pause, Phase, Series, SessionLimit, Spacing,
+    AtLimit, Curve, Grace, KindLoad, LoadModel, Pause, Phase, Series, SessionLimit, Spacing,
 };
 
 use super::profile::Profile;
@@ -206,6 +206,38 @@ fn shares_add_up_and_favour_the_first() {
     }
 }
 
+/// Two users until 10 s; then one leaves at 15 s, the other at 20 s.
+#[test]
+fn a_session_has_its_time_from_when_its_user_leaves() {
+    const S: u64 = SECOND_NS;
+    let over = |phases: &[Phase], user: Option<u32>, from_s: u64, grace: (u64, u64)| {
+        let grace = Grace { stop: Duration::from_secs(grace.0), ramp_down: Duration::from_secs(grace.1) };
+        let model = if user.is_some() { LoadModel::Closed } else { LoadModel::Open(Spacing::Constant) };
+        let schedule = schedule(&Load::new(model, phases.to_vec()), 0, 1, &mut fastrand::Rng::with_seed(1));
+        schedule.over_ns(Origin { source: 0, user }, from_s * S, grace) / MS
+    };
+    let phases = [phase(10_000, 2.0, 2.0, true), phase(10_000, 2.0, 0.0, true), phase(5_000, 0.0, 0.0, true)];
+    // the load's end is when no user is left, however long nothing follows
+    for (user, grace, over_ms) in [
+        (Some(1), (5, 1), 16_000),
+        (Some(1), (5, 60), 25_000),
+        (Some(0), (5, 1), 25_000),
+        (Some(0), (0, 30), 20_000),
+        (None, (5, 1), 25_000),
+    ] {
+        assert_eq!(over(&phases, user, 3, grace), over_ms, "{user:?} {grace:?}");
+    }
+    // who is back in time goes on
+    let away = [phase(1_000, 2.0, 2.0, true), phase(500, 1.0, 1.0, true), phase(1_000, 2.0, 2.0, true)];
+    assert_eq!((over(&away, Some(1), 0, (9, 1)), over(&away, Some(1), 0, (9, 0))), (11_500, 1_000));
+    let sine = Curve::Sine { amplitude: 1.0, period: Duration::from_secs(4) };
+    // its level is above 2 for the first half of each period
+    let waves = [curved(8_000, 2.0, 2.0, true, sine)];
+    assert_eq!(over(&waves, Some(2), 1, (9, 1)), 3_000);
+    assert_eq!(over(&waves, Some(2), 5, (9, 1)), 7_000);
+    assert_eq!(over(&waves, Some(0), 5, (9, 1)), 17_000);
+}
+
 proptest! {
     /// Whatever the phases: the right number of arrivals, in order, and none outside.
     #[test]
@@ -257,6 +289,11 @@ proptest! {
                 }
             }
             None => prop_assert!(profile.level_at(at) <= user.into()),
+        }
+        let left = profile.when_not_above(user, at);
+        prop_assert!(left >= at && (left >= profile.end_ns() || profile.level_at(left) < f64::from(user) + 1e-6));
+        if profile.level_at(at) <= user.into() {
+            prop_assert_eq!(left, at);
         }
     }
 }
