@@ -43,7 +43,7 @@ fn an_unsteady_run_is_told_and_one_that_measured_the_load_generator_is_refused()
     let dir = folder.path().join("runs/a");
     StoredRun::default().write(&dir);
     let change = |change: &dyn Fn(&mut Value)| {
-        let mut manifest = serde_json::from_slice(&fs::read(dir.join("run.json")).unwrap()).unwrap();
+        let mut manifest: Value = serde_json::from_slice(&fs::read(dir.join("run.json")).unwrap()).unwrap();
         change(&mut manifest);
         fs::write(dir.join("run.json"), manifest.to_string()).unwrap();
     };
