@@ -32,7 +32,11 @@ impl MariadbServer {
         made_once(&server, folder.path(), "db", || {
             let made = install.status();
             let made = made.expect("mariadb-install-db runs; Debian: apt-get install mariadb-server");
-            assert!(made.success(), "mariadb-install-db failed; its words are in {}", folder.path().display());
+            assert!(
+                made.success(),
+                "mariadb-install-db failed; its words are in {}",
+                folder.path().display()
+            );
         });
         // a statement is a line
         let init = "CREATE USER IF NOT EXISTS tester@'127.0.0.1';\nGRANT ALL ON *.* TO tester@'127.0.0.1';\n";
