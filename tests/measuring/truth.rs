@@ -223,13 +223,13 @@ fn a_server_below_the_offered_rate_shows_its_backlog() {
 
 fn below_the_rate() {
     // no trend is told of fewer seconds
-    let (offered_per_s, capacity_per_s, hold_s) = (400.0, 300.0, 8.0);
+    let (offered_per_s, capacity_per_s, hold_s) = (400.0, 300.0, 9.0);
     let behaviour = Behaviour { capacity_per_s: Some(capacity_per_s), ..Behaviour::default() };
     let server = Server::start(behaviour).unwrap();
     let rest = "limits: {connections: 64, waiting: 10000, drain: 60s}\ndefaults: {timeout: 60s}";
-    let run = drive(&server, "{rate: 400/s, spacing: constant, hold: 8s}", rest);
+    let run = drive(&server, "{rate: 400/s, spacing: constant, hold: 9s}", rest);
     let truth = server.stop().unwrap();
-    assert_eq!(run.summary["requests"], json!(3_200), "{}", run.stderr);
+    assert_eq!(run.summary["requests"], json!(3_600), "{}", run.stderr);
     assert_eq!((&run.summary["errors"], &run.summary["dropped"]), (&json!({}), &json!(0)));
     // Request n is due after n / offered and answered after n / capacity: the wait grows evenly.
     let longest_us = hold_s * (offered_per_s / capacity_per_s - 1.0) * 1e6;

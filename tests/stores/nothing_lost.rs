@@ -22,7 +22,7 @@ fn run_scenario(scenario: &str, time: &str, settings: &[&str]) -> (i32, Value, S
         ("{at: 10s", "{at: 2s"),
         ("{at: 14s", "{at: 6s"),
         ("warm-up: 4s", "warm-up: 1s"),
-        ("warm-up: 5s", "warm-up: 1s"),
+        ("warm-up: 5s", "warm-up: 2s"),
     ];
     let text = sooner.iter().fold(shipped, |text, (from, to)| text.replace(from, to));
     fs::write(&file, text).unwrap();

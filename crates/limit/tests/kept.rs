@@ -163,5 +163,5 @@ fn no_value_makes_a_search_hang_or_panic() {
             let _ = next(&search.goals, &search.trials, &search.options);
         }
     }
-    assert!(read > 50, "{read} were read");
+    assert!(read > 30, "{read} were read");
 }

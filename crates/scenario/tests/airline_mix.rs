@@ -7,7 +7,7 @@ use crate::support::{Answer, Sent, User, World};
 use serde_json::{Value, json};
 use tidemark_scenario::Plan;
 
-const CUSTOMERS: usize = 50;
+const CUSTOMERS: usize = 30;
 const DAYS: i64 = 30;
 
 /// Requests for each session, as the model of the published driver has them.
@@ -195,7 +195,7 @@ fn the_mix_is_the_published_one_of_each_kind() {
 fn the_mix_of(kind: usize) {
     let plan = airline();
     let mut world = World::new(&plan, 1);
-    let airline = drive(&mut world, 15, 5_000, kind);
+    let airline = drive(&mut world, 9, 6_000, kind);
     assert!(world.failures.is_empty(), "{:#?}", &world.failures[..world.failures.len().min(5)]);
 
     let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
@@ -206,11 +206,11 @@ fn the_mix_of(kind: usize) {
     for (label, expected) in MODEL {
         let share = 100.0 * counts[label] / airline.log.len() as f64;
         let model = 100.0 * expected / per_session;
-        assert!((share - model).abs() < 0.3, "{label}: {share:.2} % where the model has {model:.2} %");
+        assert!((share - model).abs() < 0.4, "{label}: {share:.2} % where the model has {model:.2} %");
     }
     assert_eq!(counts.len(), MODEL.len());
     let one_way = airline.one_way as f64 / airline.booked as f64;
-    assert!((one_way - 0.2235).abs() < 0.01, "{one_way:.4} of the bookings are one way");
+    assert!((one_way - 0.2235).abs() < 0.02, "{one_way:.4} of the bookings are one way");
 }
 
 #[test]

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::statistics::{LEVEL, together};
 
-    const RUNS: u32 = 100;
+    const RUNS: u32 = 200;
 
     /// Blocks of a run in which the time of a block is by so much that of others; `noise` is its standard deviation.
     fn run(blocks: usize, us: f64, noise: f64, random: &mut Rng) -> Within {
