@@ -595,10 +595,10 @@ import secrets from 'k6/secrets';
 let file, table, objects, some, parser;
 (async () => {
     file = await openFile('./words.txt');
-    const rows = await openFile('rows.csv');
-    [table, objects] = [await parse(rows), await csv.parse(rows, { asObjects: true })];
+    table = await parse(await openFile('rows.csv'));
+    objects = await csv.parse(await openFile('rows.csv'), { asObjects: true });
     some = await csv.parse(await openFile('semi.csv'), { delimiter: ';', skipFirstLine: true, toLine: 2 });
-    parser = new csv.Parser(rows, { skipFirstLine: true });
+    parser = new csv.Parser(await openFile('rows.csv'), { skipFirstLine: true });
 })();
 export default async function () {
     const buffer = new Uint8Array(4);
@@ -618,7 +618,7 @@ export default async function () {
     let others = [
         ("words.txt", "abcdefghij"),
         ("rows.csv", "name,words\r\nann,\"a, \"\"b\"\"\nc\"\nbob,\n\n"),
-        ("semi.csv", "n\n1;x|y\n2;z\n3;late\n"),
+        ("semi.csv", "n;m\n1;x|y\n2;z\n3;late\n"),
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.js");
@@ -634,6 +634,6 @@ export default async function () {
     };
     let k6 = K6::read(&source).unwrap();
     let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
-    let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],2],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true]"#;
+    let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true]"#;
     assert_eq!(told, wanted);
 }

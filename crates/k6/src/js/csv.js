@@ -31,9 +31,11 @@ function* rowsOf(file, options) {
   const { delimiter = ",", skipFirstLine = false, fromLine = 0, toLine = Infinity, asObjects = false } = options ?? {};
   if (typeof delimiter !== "string" || delimiter.length !== 1 || '"\r\n'.includes(delimiter)) throw new Error("delimiter is one character");
   if (fromLine > toLine) throw new Error("fromLine is behind toLine");
-  let [line, names] = [-1, null];
+  let [line, names, width] = [-1, null];
   for (const record of recordsOf(textOf(file), delimiter)) {
     line += 1;
+    width ??= record.length;
+    if (record.length !== width) throw new Error(`record ${line + 1}: wrong number of fields`);
     if (line > toLine) return;
     if (asObjects && names === null) {
       names = record;

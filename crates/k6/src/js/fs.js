@@ -28,7 +28,8 @@ class File {
   }
 
   async seek(offset, whence) {
-    const from = [0, this.#at, this.#size][whence];
+    // as in k6, the end is the last byte
+    const from = [0, this.#at, this.#size - 1][whence];
     if (!Number.isInteger(offset) || from === undefined) throw new TypeError("seek() takes a whole number and a SeekMode");
     if (from + offset < 0 || from + offset > this.#size) throw new Error("seek() leads out of the file");
     this.#at = from + offset;

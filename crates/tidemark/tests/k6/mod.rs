@@ -388,9 +388,9 @@ fn iterations_end_with_the_time_of_their_own_scenario() {
         (json, count, begun.elapsed().as_secs_f64())
     };
     // one sleeps, one waits for an answer, one that is both is done in time
-    let (json, count, took_s) = run("const of = (exec, gracefulStop) => ({ executor: 'constant-vus', vus: 1, duration: '500ms', exec, gracefulStop });
+    let (json, count, took_s) = run("const of = (exec, gracefulStop) => ({ executor: 'constant-vus', vus: 1, duration: '1s', exec, gracefulStop });
 export const options = { scenarios: { asleep: of('asleep', '0s'), waits: of('waits', '200ms'), done: of('done', '30s') } };
-const twice = (name) => { http.get(`${base}/first/${name}`); sleep(1.5); http.get(`${base}/last/${name}`); };
+const twice = (name) => { http.get(`${base}/first/${name}`); sleep(2); http.get(`${base}/last/${name}`); };
 export const asleep = () => { try { twice('asleep'); } catch { http.get(`${base}/caught`); } };
 export const waits = () => { http.get(`${base}/hold`); http.get(`${base}/caught`); };
 export const done = () => { twice('done'); };");
@@ -398,14 +398,10 @@ export const done = () => { twice('done'); };");
         (count("/first/"), count("/last/done"), count("/last/asleep"), count("/caught")),
         (2, 1, 0, 0)
     );
-    assert!((1.5..15.0).contains(&took_s), "{took_s} s: {json}");
+    assert!((2.0..15.0).contains(&took_s), "{took_s} s: {json}");
     let script = &json["run"]["script"];
     assert_eq!((&script["iterations"], &script["interrupted"]), (&1.into(), &2.into()), "{json}");
-    let summary = &json["run"];
-    assert_eq!(
-        (&summary["requests"], &summary["errors"]),
-        (&4.into(), &serde_json::json!({"unfinished": 1}))
-    );
+    assert_eq!((&json["requests"], &json["errors"]), (&4.into(), &serde_json::json!({"unfinished": 1})));
     let metrics = script["metrics"].as_array().unwrap();
     let reqs = metrics.iter().find(|of| of["name"] == "http_reqs").unwrap();
     assert_eq!(reqs["figures"][0]["value"], 3.0, "k6 counts none that it interrupted: {reqs}");

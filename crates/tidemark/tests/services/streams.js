@@ -17,7 +17,7 @@ const begun = (what, of, method, hear = () => {}, params = {}) => {
   const said = [];
   const stream = new grpc.Stream(of, method, { metadata: { user: "ann" }, ...params });
   stream.on("data", (message) => {
-    said.push(message);
+    said.push(message.name ?? message.total ?? message.text ?? message.words);
     hear(stream, message);
   });
   stream.on("error", (error) => said.push({ code: error.code, message: error.message }));
