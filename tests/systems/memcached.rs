@@ -10,7 +10,7 @@ use crate::common::{Killed, assert_refused, free_port, report, run, tidemark_in,
 
 /// A memcached of this test, killed when dropped.
 struct Memcached {
-    child: Killed,
+    _child: Killed,
     port: u16,
 }
 
@@ -30,7 +30,7 @@ impl Memcached {
             .stderr(Stdio::null())
             .spawn()
             .expect("memcached starts; Debian: apt-get install memcached");
-        let memcached = Memcached { child: Killed(child), port };
+        let memcached = Memcached { _child: Killed(child), port };
         wait_until("memcached is ready", || {
             match settings.iter().find(|setting| setting.ends_with(".sock")) {
                 Some(socket) => Path::new(socket).exists(),

@@ -63,7 +63,7 @@ fn serve(mut stream: TcpStream, cookie: &str, asked: &Mutex<BTreeSet<[String; 3]
 
 /// A Redis of this test, killed when dropped.
 struct Redis {
-    child: Killed,
+    _child: Killed,
     port: u16,
     _folder: tempfile::TempDir,
 }
@@ -80,7 +80,7 @@ impl Redis {
             .spawn()
             .expect("redis-server starts; Debian: apt-get install redis-server");
         wait_until("redis-server is ready", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Redis { child: Killed(child), port, _folder: folder }
+        Redis { _child: Killed(child), port, _folder: folder }
     }
 }
 

@@ -14,7 +14,10 @@ const USERS: usize = 20;
 const MESSAGES: usize = 250;
 
 /// Erlang's registry of names, which Tsung needs, on a port of its own; ended when dropped.
-struct Registry(Killed, u16);
+struct Registry {
+    _process: Killed,
+    port: u16,
+}
 
 impl Registry {
     fn start() -> Registry {
@@ -26,7 +29,7 @@ impl Registry {
             .stderr(Stdio::null())
             .spawn()
             .expect("epmd is missing: install tsung (Debian: apt-get install tsung)");
-        Registry(Killed(registry), port)
+        Registry { _process: Killed(registry), port }
     }
 }
 

@@ -534,7 +534,7 @@ struct Interrupted {
 
 impl Program for Interrupted {
     fn begin(&mut self, session: u32, _: usize) {
-        self.asked.insert(session, (self.asked.len() % 2 == 0, 0));
+        self.asked.insert(session, (self.asked.len().is_multiple_of(2), 0));
     }
 
     fn next(&mut self, session: u32, _: Duration) -> Next {

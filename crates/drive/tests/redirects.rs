@@ -15,7 +15,7 @@ type Asked = Arc<Mutex<Vec<String>>>;
 /// Header lines that tests look at.
 const TOLD: [&str; 5] = ["Authorization", "Cookie", "X-Id", "Content-Type", "X-Api-Key"];
 
-fn told(request: &Request) -> String {
+fn asked_line(request: &Request) -> String {
     let line = request.head.lines().next().unwrap_or_default();
     let mut told = line.trim_end_matches(" HTTP/1.1").to_owned();
     for header in request.head.lines().filter(|line| TOLD.iter().any(|name| line.starts_with(name))) {
@@ -31,7 +31,7 @@ fn serving(behave: impl Fn(&Request, &mut TcpStream) -> Next + Send + Sync + 'st
     let asked = Asked::default();
     let seen = asked.clone();
     let server = Server::start(move |request, stream| {
-        seen.lock().unwrap().push(told(request));
+        seen.lock().unwrap().push(asked_line(request));
         behave(request, stream)
     });
     (server, asked)

@@ -16,7 +16,6 @@ use async_nats::jetstream::stream::StorageType;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::BEAT;
 use crate::agent::{fetch, fetch_into};
 use crate::clock::{Clock, Offset};
 use crate::error::FleetError;
@@ -26,6 +25,7 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, versions,
 };
 use crate::server::{NOT_THERE, Nats, Server, ask};
+use crate::{ABSENT_AFTER, BEAT};
 use delivery::{Reading, deliver, last_of, last_sequence, make_stream};
 pub use listing::{ListedAgent, look};
 use listing::{measured, present};
@@ -52,6 +52,8 @@ pub struct Coordinator {
     reading: Arc<Reading>,
     /// Whether the run ends with this.
     owns: bool,
+    /// Since when the server has no connection of each member; none for those that it has, and where nobody looks.
+    absent: Arc<Mutex<Vec<Option<Instant>>>>,
 }
 
 /// What is needed to go on with a run whose coordinator is gone.
@@ -133,6 +135,7 @@ impl Coordinator {
             told: None,
             reading: Arc::default(),
             owns: true,
+            absent: Arc::default(),
         })
     }
 
@@ -218,8 +221,17 @@ impl Coordinator {
         let ResumeState { run, members, word } = left;
         let word = Arc::new(Mutex::new(word));
         let (clock, reading) = (Clock::start(), Arc::default());
-        let mut coordinator =
-            Coordinator { nats, clock, run, members, word, told: None, reading, owns: false };
+        let mut coordinator = Coordinator {
+            nats,
+            clock,
+            run,
+            members,
+            word,
+            told: None,
+            reading,
+            owns: false,
+            absent: Arc::default(),
+        };
         coordinator.follow(Joiner::midway());
         Ok(coordinator)
     }
@@ -393,6 +405,31 @@ impl Coordinator {
         self.say(|word| word.give_up(member, taken));
     }
 
+    /// Looks from now on whether the server has a connection of each member.
+    pub fn watch(&self) {
+        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; self.members.len()];
+        for (member, presence) in self.members.iter().enumerate() {
+            let (client, at) = (self.nats.client.clone(), asked_at(&presence.instance));
+            let absent = Arc::downgrade(&self.absent);
+            self.nats.beside(async move {
+                while let Some(absent) = absent.upgrade() {
+                    let is_absent = is_absent(&client, &at).await;
+                    if let Some(of) = absent.lock().unwrap_or_else(PoisonError::into_inner).get_mut(member) {
+                        *of = if is_absent { of.or_else(|| Some(Instant::now())) } else { None };
+                    }
+                    drop(absent);
+                    tokio::time::sleep(BEAT / 2).await;
+                }
+            });
+        }
+    }
+
+    /// Whether the server has had no connection of a member for [`ABSENT_AFTER`], as far as somebody [looks](Self::watch).
+    pub fn is_absent(&self, member: usize) -> bool {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.get(member).copied().flatten().is_some_and(|since| since.elapsed() > ABSENT_AFTER)
+    }
+
     /// Ends all of them at once.
     pub fn abort(&self) {
         self.say(|word| word.state = State::Abort);
@@ -435,6 +472,12 @@ pub enum File<'a> {
 
 fn count(agents: usize) -> String {
     if agents == 1 { "1 agent is".into() } else { format!("{agents} agents are") }
+}
+
+/// Whether the server has no connection of an agent: one that is killed has none at once. One that stands still has one, and
+/// where there is no connection to the server nobody knows.
+async fn is_absent(client: &Client, at: &str) -> bool {
+    matches!(ask::<_, Answer>(client, at.to_owned(), &Question::Clock, ANSWER_WITHIN).await, Err(why) if why == NOT_THERE)
 }
 
 async fn say(client: &Client, subject: &str, word: &Word) {

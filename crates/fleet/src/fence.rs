@@ -28,6 +28,13 @@ impl Fence {
         }
     }
 
+    /// It passes now.
+    pub fn close(&self) {
+        if let Some(zero) = self.zero.get() {
+            self.ns.fetch_min(ns_of(zero.elapsed()), Ordering::Relaxed);
+        }
+    }
+
     /// Whether it has passed; not before the load begins.
     pub fn has_passed(&self) -> bool {
         self.zero.get().is_some_and(|zero| ns_of(zero.elapsed()) >= self.ns.load(Ordering::Relaxed))
@@ -58,6 +65,10 @@ mod tests {
         fence.begin(now, now);
         fence.put_off(now + Duration::from_secs(1));
         assert!(!fence.has_passed(), "it is never brought forward");
+        fence.close();
+        assert!(fence.has_passed());
+        fence.put_off(now + Duration::from_secs(900));
+        assert!(fence.has_passed(), "it stays closed");
         let short = Fence::default();
         short.begin(zero, now);
         assert!(short.has_passed());

@@ -23,7 +23,8 @@
 //! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
 //! - **No two agents drive one share.** An agent sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
 //!   that NATS acknowledged. Driving threads look at the fence and at the clock before they send, so that an agent which stood
-//!   still sends nothing either. Others have the share of one of which nothing came for [`LOST_AFTER`], or that said it ended.
+//!   still sends nothing either. One that NATS answers and does not let in stops after [`OUT_AFTER`]. Others have the share of one
+//!   whose connection is gone for [`ABSENT_AFTER`], of which nothing came for [`LOST_AFTER`], or that said it ended.
 
 mod agent;
 pub mod allow;
@@ -63,5 +64,10 @@ pub const FROZEN_AFTER: Duration = Duration::from_secs(14);
 /// What a run handed over stays at NATS for so long after its agents have stopped by themselves: another coordinator may
 /// take it, and end the run.
 pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
+/// Where others have the share of one that is lost, an agent is lost whose connection NATS does not have for so long: it was
+/// killed. Where the coordinator had no connection meanwhile, the server may have been restarted, and this tells nothing.
+pub const ABSENT_AFTER: Duration = Duration::from_secs(3);
+/// There an agent sends nothing once NATS has answered for so long and has not let it in: it is about to be lost.
+pub const OUT_AFTER: Duration = Duration::from_secs(2);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

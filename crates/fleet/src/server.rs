@@ -10,12 +10,16 @@ use async_nats::{Client, ConnectOptions, RequestErrorKind, ServerAddr};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
 use crate::error::FleetError;
 
 /// Longest time that the first connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Longest time that a server may take to say who it is.
+const GREETS_WITHIN: Duration = Duration::from_millis(300);
 /// That the server has no connection of who is asked.
 pub(crate) const NOT_THERE: &str = "it is not there";
 /// Longest time between two attempts to connect again.
@@ -56,6 +60,8 @@ impl Server {
 /// A connection, with the threads that keep it up.
 pub(crate) struct Nats {
     runtime: Runtime,
+    /// Where its servers are.
+    places: Vec<(String, u16)>,
     pub client: Client,
     pub jetstream: Context,
 }
@@ -74,7 +80,9 @@ impl Nats {
         let context = runtime.enter();
         let jetstream = jetstream::new(client.clone());
         drop(context);
-        Ok(Nats { runtime, client, jetstream })
+        let places = server.url.split(',').filter_map(|url| url.parse::<ServerAddr>().ok());
+        let places = places.map(|url| (url.host().to_owned(), url.port())).collect();
+        Ok(Nats { runtime, places, client, jetstream })
     }
 
     /// Waits for something.
@@ -95,6 +103,18 @@ impl Nats {
     /// Does something beside.
     pub fn beside(&self, what: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(what);
+    }
+
+    /// Whether a server says who it is to whoever comes, as NATS does before it asks for a login.
+    pub fn answers(&self) -> bool {
+        let greeting = async |place: &(String, u16)| {
+            let mut stream = TcpStream::connect(place).await.ok()?;
+            let mut greeting = [0; 5];
+            stream.read_exact(&mut greeting).await.ok()?;
+            (&greeting == b"INFO ").then_some(())
+        };
+        let places = self.places.iter();
+        places.into_iter().any(|place| self.wait_at_most(GREETS_WITHIN, greeting(place)).flatten().is_some())
     }
 
     /// Whether there is a connection now.

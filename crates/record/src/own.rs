@@ -70,6 +70,11 @@ impl OwnNumbers {
         OwnNumbers(counted.expect("the bounds are constants that hdrhistogram accepts"))
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
     fn add_packed(&mut self, more: PackedNumbers<'_>) {
         // they were checked
         let _ = walk(more.0, |units, count| self.0.saturating_record_n(units, count));

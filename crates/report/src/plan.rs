@@ -287,7 +287,7 @@ pub fn plan(run: &Run, beside: &Beside, wish: &Wish<'_>) -> Result<Planned, NoPl
         );
     }
     let tiers = tiers(&measured, &planned, &answer, per_s);
-    let bill = wish.prices.map(|prices| bill(&measured, &tiers, per_s, prices, wish.customers));
+    let bill = wish.prices.map(|prices| bill(run, &measured, &tiers, per_s, prices, wish.customers));
     let breaks_first = planned.tiers[answer.breaks].name.clone();
     if planned.tiers[0].workers == UNBOUNDED {
         let of_instance_per_s = answer.holds_per_s / answer.instances[0] as f64;
@@ -464,6 +464,7 @@ fn tiers(measured: &Measured, planned: &Model, answer: &Answer, per_s: f64) -> V
 }
 
 fn bill(
+    run: &Run,
     measured: &Measured,
     planned: &[PlannedTier],
     per_s: f64,

@@ -299,6 +299,22 @@ mod tests {
     use crate::published::tests::FEED;
     use crate::test_run::airline;
 
+    const TRADE: Experiment = Experiment {
+        figures: &[
+            Figure { name: "REST calls", of: Of::Side("REST"), per_s: 68_994.0, times: "" },
+            Figure { name: "WebSocket calls", of: Of::Side("WebSocket"), per_s: 511_000.0, times: "" },
+        ],
+        ..FEED
+    };
+    const SEARCHED: Experiment = Experiment {
+        title: "News feed",
+        figures: &[
+            Figure { name: "posts", of: Of::Label("Post"), per_s: 83.0, times: "" },
+            Figure { name: "searches", of: Of::Label("Search"), per_s: 33.0, times: "" },
+        ],
+        ..FEED
+    };
+
     fn all(experiments: Vec<Repeated>) -> Reproduction {
         Reproduction {
             machine: Some(Machine { cores: 2, ..Machine::default() }),
@@ -325,13 +341,13 @@ mod tests {
     #[test]
     fn a_row_has_its_own_verdict_where_its_part_has_one() {
         let (_dir, runs) = crate::comparison::tests::runs();
-        let trade = Repeated::of_comparison(&EXPERIMENTS[3], &runs).unwrap();
+        let trade = Repeated::of_comparison(&TRADE, &runs).unwrap();
         let own: Vec<_> = trade.figures.iter().map(|of| of.status).collect();
         assert_eq!(
             (trade.status, own),
             (Some(Status::Fail), vec![Some(Status::Invalid), Some(Status::Pass)])
         );
-        let mut feed = Repeated::without(&EXPERIMENTS[1], "here/newsfeed", "it lost a post");
+        let mut feed = Repeated::without(&SEARCHED, "here/newsfeed", "it lost a post");
         feed.status = Some(Status::Fail);
         feed.figures.iter_mut().for_each(|of| of.per_s = Some(1.0));
         let words = fitted(&blocks::reproduction(&all(vec![trade, feed])), 200);

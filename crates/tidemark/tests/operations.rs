@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::program::{
-    assert_refused, begin, begin_silent, code, json, run, send, stderr, stdout, wait_until,
-};
+use crate::program::{assert_refused, begin, begin_silent, code, json, run, send, stderr, wait_until};
 use rustix::process::Signal;
 use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 

@@ -239,6 +239,9 @@ impl Chosen {
         })?;
         let agents = names.into_iter().zip(&self.dealt).zip(offsets);
         let agents = agents.map(|((name, threads), offset)| Agent::new(name, threads, offset)).collect();
+        if self.on_loss == OnLoss::Rebalance {
+            self.coordinator.watch();
+        }
         let share = Share { first: 0, all: self.threads(), begin, taken: None };
         let mut fleet = Fleet {
             agents,

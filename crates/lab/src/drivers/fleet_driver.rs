@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::split::deal;
-use tidemark_fleet::{ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver};
+use tidemark_fleet::{
+    ABSENT_AFTER, ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver,
+};
 use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
 
@@ -366,6 +368,14 @@ impl Fleet {
                 continue;
             }
             let silent = agent.heard.max(self.connected).elapsed();
+            let is_killed = silent > ABSENT_AFTER && self.connected < agent.heard;
+            if agent.is_there() && is_killed && self.coordinator.is_absent(member) {
+                if self.coordinator.has_told_all_of(member) {
+                    let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
+                    self.give_up(member, reason, 0);
+                }
+                return;
+            }
             if !agent.is_there() || silent < gone_after {
                 continue;
             }

@@ -167,6 +167,9 @@ impl Fleet {
         let all =
             stored.agents.iter().filter_map(|agent| agent.parts.first()).map(|part| part.threads.len()).sum();
         let on_loss = if stored.rebalance { OnLoss::Rebalance } else { OnLoss::NeverSent };
+        if stored.rebalance {
+            coordinator.watch();
+        }
         let mut fleet = Fleet {
             agents: stored.agents.into_iter().zip(drive).zip(offsets).map(agent).collect(),
             phases: stored.phases,

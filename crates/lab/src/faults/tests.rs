@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Mutex;
 
 use super::*;
 use crate::child::{Child, Spec};

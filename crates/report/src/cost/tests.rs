@@ -150,7 +150,7 @@ fn every_machine_that_lacks_a_price_is_named() {
 #[test]
 fn a_plan_of_a_million_cores_has_its_price() {
     let used = Usage::of(&split());
-    let planned = Usage::planned("x", 1e9, &[(&used.tiers[0], 250_000, 0.001)]);
+    let planned = Usage::planned(1e9, &[(&used.tiers[0], 250_000, 0.001)]);
     let bill = of_usage(&planned, &prices(PRICES), None);
     // 0.18 for each four of them
     let hour = amount("45000");

@@ -99,7 +99,6 @@ impl Tier {
 /// All that a bill is made of; of several runs together, for rounds of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Usage {
-    pub(crate) scenario: String,
     pub(crate) good: u64,
     pub(crate) failed: u64,
     pub(crate) measured_s: f64,

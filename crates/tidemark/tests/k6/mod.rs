@@ -382,7 +382,7 @@ fn iterations_end_with_the_time_of_their_own_scenario() {
         fs::write(server.folder.path().join("it.js"), format!("{imports}{text}")).unwrap();
         let begun = Instant::now();
         let output = server.run(&server.folder.path().join("it.js"), &["--json"]);
-        let json: Value = serde_json::from_str(&stdout(&output)).unwrap_or_default();
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap_or_default();
         let requests = server.requests();
         let count = move |path: &str| requests.lines().filter(|line| line.contains(path)).count();
         (json, count, begun.elapsed().as_secs_f64())

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{assert_all_good, filled, folder, loaded, measured, nginx, once};
-use crate::program::{code, run, stderr};
+use crate::program::{code, run, stderr, stdout};
 
 #[test]
 fn a_certificate_that_curl_takes_is_taken() {

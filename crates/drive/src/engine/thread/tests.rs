@@ -230,6 +230,7 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
         witness: None,
+        fence_ns: None,
         opens_websockets: false,
         program: None,
         code: None,

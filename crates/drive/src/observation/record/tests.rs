@@ -276,7 +276,7 @@ fn what_is_measured_is_handed_over_with_the_interval_and_its_room_comes_back() {
         assert_eq!((numbers.metric, numbers.count, numbers.sum, numbers.no_number), (0, 2, 16.0, second));
         let told = numbers.example.as_deref();
         assert_eq!(told, (second == 1).then_some("second 1"), "the first of all only");
-        assert_eq!(numbers.values.as_ref().unwrap().len(), 2);
+        assert_eq!(numbers.values.as_ref().unwrap().count(), 2);
         assert_eq!((counted.metric, counted.sum, counted.values.is_none()), (1, 0.5, true));
         back.try_send(emptied(interval)).unwrap();
     }
