@@ -67,7 +67,7 @@ pub(crate) fn tsung(place: &Path, session: &Path) -> String {
         .arg(&log)
         .arg("start")
         .env("HOME", place)
-        .env("ERL_EPMD_PORT", registry.1.to_string())
+        .env("ERL_EPMD_PORT", registry.port.to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
