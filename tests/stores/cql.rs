@@ -77,7 +77,9 @@ fn what_is_written_and_acknowledged_is_read_back() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let (output, result) = run(folder.path(), SCENARIO);
     let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{result:#}{told}");
+    // each label is judged, too, and all of one fail
+    assert_eq!(output.status.code(), Some(1), "{result:#}{told}");
+    assert!(result["verdict"]["reasons"].to_string().contains("Wrong"), "{result:#}");
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");
     assert_eq!(result["statuses"], serde_json::json!({"200": 12_800, "204": 200}), "{result:#}{told}");
     let ledger = &result["ledger"];

@@ -492,7 +492,7 @@ impl Session {
 
     /// The program has nothing more to do; whether it had.
     pub fn leave_program(&mut self) -> bool {
-        self.next_op += 1;
+        self.next_op = self.next_op.saturating_add(1);
         std::mem::replace(&mut self.cold_or_new().is_in_program, false)
     }
 

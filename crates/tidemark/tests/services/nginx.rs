@@ -86,7 +86,8 @@ export default () => { check(http.get("{members}/"), { "it is ann": (res) => res
     assert_eq!(status, 0, "{shown}");
     let (status, shown) = run_for(&text.replace("DOMAIN", "*.example.com"));
     assert!(status == 1 && shown.contains("it is ann"), "{shown}");
-    let (status, shown) = run_for(&text.replace("cert: open(\"./member.pem\")", "cert: 'PEM'"));
+    let (status, shown) =
+        run_for(&text.replace("DOMAIN", "localhost").replace("open(\"./member.pem\")", "'PEM'"));
     assert!(status == 2 && shown.contains("what open() returns"), "{shown}");
 }
 
