@@ -52,7 +52,7 @@ pub fn table(bench: &Bench) -> std::io::Result<()> {
     table.row([vec!["*20 MB and 4 KiB a connection*".to_owned()], of_counts(&bound)].concat());
     println!("## Peak memory, closed loop\n");
     println!(
-        "The last row is the bound that ours is held to. Who is not asked for so many (–) would take gigabytes or minutes.\n"
+        "The last row is 20 MB and 4 KiB for each connection. Who is not asked for so many (–) would take gigabytes or minutes.\n"
     );
     table.print();
     if most < CONNECTIONS[CONNECTIONS.len() - 1] {

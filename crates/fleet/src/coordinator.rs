@@ -266,7 +266,7 @@ impl Coordinator {
     pub fn has_told_all_of(&self, member: usize) -> bool {
         let last = last_of(&self.nats.jetstream, &self.run, member);
         let last = self.nats.wait_at_most(ANSWER_WITHIN, last);
-        let is_read = last.is_some_and(|last| last.is_none_or(|last| self.has_read(last)));
+        let is_read = last.is_some_and(|last| last.is_ok_and(|last| self.has_read(last)));
         is_read && self.reading.put.load(Ordering::Relaxed) == self.told()
     }
 

@@ -21,7 +21,8 @@
 //! - **At least once, and counted once** ([`pieces`]): a message has a number, which the server and the reader both look at.
 //! - **An agent is no remote shell**: it drives hosts that its own list allows ([`allow`]), and starts no program.
 //! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
-//! - **No two agents drive one share.** An agent sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
+//! - **An agent stops before others have its share**, but where NATS saw its connection end and it cannot reach NATS any more
+//!   (up to 9 s): it cannot tell that from a NATS that is away. It sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
 //!   that NATS acknowledged. Driving threads look at the fence and at the clock before they send, so that an agent which stood
 //!   still sends nothing either. One that NATS answers and does not let in stops after [`OUT_AFTER`]. Others have the share of one
 //!   whose connection is gone for [`ABSENT_AFTER`], of which nothing came for [`LOST_AFTER`], or that said it ended.

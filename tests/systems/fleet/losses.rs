@@ -332,7 +332,8 @@ fn what_is_told_to_end_says_so_and_is_taken_over_at_once() {
         let told = of.to_string();
         match taken {
             true => {
-                assert!((1..150).contains(&dropped), "{of}");
+                // a killed one would be taken over after 4 s, 120 requests, at the earliest
+                assert!((1..110).contains(&dropped), "{of}");
                 let reason = "agent a1 was lost and others took its share over; what was due in between was never sent";
                 assert!(told.contains("agent a1 was lost: from ") && told.contains(reason), "{told}");
                 nats.wait_for_idle(1);

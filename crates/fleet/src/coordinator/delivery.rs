@@ -91,11 +91,14 @@ pub(super) async fn last_sequence(jetstream: &Context, run: &str) -> Result<u64,
     Ok(jetstream.get_stream(stream_of(run)).await?.cached_info().state.last_sequence)
 }
 
-/// The number of the last message of a member that is in a run's stream.
-pub(super) async fn last_of(jetstream: &Context, run: &str, member: usize) -> Option<u64> {
-    let stream = jetstream.get_stream(stream_of(run)).await.ok()?;
-    let last = stream.get_last_raw_message_by_subject(&told_by(run, &member.to_string())).await;
-    Some(last.ok()?.sequence)
+/// The number of the last message of a member that is in a run's stream; 0 where there is none.
+pub(super) async fn last_of(jetstream: &Context, run: &str, member: usize) -> Result<u64, async_nats::Error> {
+    let stream = jetstream.get_stream(stream_of(run)).await?;
+    match stream.get_last_raw_message_by_subject(&told_by(run, &member.to_string())).await {
+        Ok(last) => Ok(last.sequence),
+        Err(error) if error.kind() == stream::LastRawMessageErrorKind::NoMessageFound => Ok(0),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether nobody takes anything: a look costs a message that is passed over.

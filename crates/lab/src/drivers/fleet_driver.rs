@@ -368,22 +368,21 @@ impl Fleet {
                 continue;
             }
             let silent = agent.heard.max(self.connected).elapsed();
-            let is_killed = silent > ABSENT_AFTER && self.connected < agent.heard;
-            if agent.is_there() && is_killed && self.coordinator.is_absent(member) {
-                if self.coordinator.has_told_all_of(member) {
-                    let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
-                    self.give_up(member, reason, 0);
-                }
-                return;
-            }
-            if !agent.is_there() || silent < gone_after {
+            let is_killed =
+                silent > ABSENT_AFTER && self.connected < agent.heard && self.coordinator.is_absent(member);
+            if !agent.is_there() || (silent < gone_after && !is_killed) {
                 continue;
             }
             // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
             if silent < gone_after * 2 && !self.coordinator.has_told_all_of(member) {
-                return;
+                continue;
             }
-            self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
+            if is_killed {
+                let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
+                self.give_up(member, reason, 0);
+            } else {
+                self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
+            }
         }
     }
 }

@@ -293,22 +293,20 @@ fn solr_keeps_what_it_acknowledged() {
 #[test]
 fn opensearch_acknowledges_before_the_disk_where_the_scenario_says_so() {
     let within = Duration::from_secs(300);
-    let store = Store {
-        heap_bytes: 256 << 20,
-        ready_within: within,
-        durability: Durability::Buffered,
-        ..Store::new("a", Product::Opensearch)
-    };
-    if !is_here(&store) {
+    let usual = Store { heap_bytes: 256 << 20, ready_within: within, ..Store::new("a", Product::Opensearch) };
+    if !is_here(&usual) {
         return;
     }
+    let other = Store { name: "b".into(), durability: Durability::Buffered, ..usual.clone() };
     let folder = tempfile::tempdir().unwrap();
     let setup = setup(folder.path(), &|_| false);
-    let stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
-    let url = stores.resolved("{stores.a.url}");
-    http(&url, "PUT /t\n{}").unwrap();
-    let said = http(&url, "GET /t/_settings/index.translog.durability?include_defaults=true").unwrap();
-    assert!(said.contains("\"durability\":\"async\""), "{said}");
+    let stores = Stores::start(&[usual, other], &setup, &go_on, &mut |_| ()).unwrap();
+    for (name, durability) in [("a", "request"), ("b", "async")] {
+        let url = stores.resolved(&format!("{{stores.{name}.url}}"));
+        http(&url, "PUT /t\n{}").unwrap();
+        let said = http(&url, "GET /t/_settings/index.translog.durability?include_defaults=true").unwrap();
+        assert!(said.contains(&format!("\"durability\":\"{durability}\"")), "{said}");
+    }
 }
 
 #[test]
@@ -333,7 +331,7 @@ fn register(url: &str, lease_s: u32) {
 }
 
 #[test]
-fn eureka_knows_who_registered_until_the_lease_is_over() {
+fn eureka_knows_who_registered_until_it_is_killed_or_the_lease_is_over() {
     let store = Store { ready_within: Duration::from_secs(300), ..Store::new("registry", Product::Eureka) };
     if !is_here(&store) {
         return;
@@ -346,10 +344,16 @@ fn eureka_knows_who_registered_until_the_lease_is_over() {
     assert!(!is_known());
     register(&url, 300);
     assert!(is_known(), "at once");
+    let node = stores.started().remove(0);
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(http(&url, "GET /eureka/apps").is_err());
+    held(&node).restart(&|| true).unwrap();
+    assert!(!is_known(), "it is kept in memory only");
+    register(&url, 300);
+    assert!(is_known(), "again");
     register(&url, 1);
     wait_until("a lease that is over goes", || !is_known());
     assert_eq!(stores.stop(&|| true), [("registry".to_owned(), "exit status 143".to_owned())]);
-    assert!(http(&url, "GET /eureka/apps").is_err());
 }
 
 #[test]

@@ -120,3 +120,22 @@ pub const EXPERIMENTS: &[Experiment] = &[
         full: &[],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::EXPERIMENTS;
+
+    #[test]
+    fn each_shipped_scenario_belongs_to_its_experiment() {
+        let of = |scenario: &str| EXPERIMENTS.iter().find(|of| of.has(scenario));
+        for (scenario, title, usd) in [
+            ("airline-split", "Airline", None),
+            ("newsfeed-mix", "News feed", Some(10)),
+            ("trade-websocket", "REST and WebSocket", None),
+            ("kv", "Key-value stores", None),
+        ] {
+            assert_eq!(of(scenario).map(|of| (of.title, of.usd)), Some((title, usd)), "{scenario}");
+        }
+        assert!(of("shop").is_none() && of("airlines").is_none());
+    }
+}

@@ -131,6 +131,9 @@ fn an_answer_that_is_read_after_its_time_is_none() {
 fn nothing_leaves_after_the_fence_from_a_thread_that_stood_still() {
     // within the time of the request: its answer is there, and the next one is due
     let stood_still = TIMEOUT * 4 / 5;
-    assert_eq!(held_up(stood_still, 2, Some(TIMEOUT * 3 / 5)).1, 1);
+    let sent = |_| held_up(stood_still, 2, Some(TIMEOUT * 3 / 5)).1;
+    // a machine that stands still may hold up the first, too
+    let sent: Vec<_> = (0..3).map(sent).collect();
+    assert!(sent.contains(&1) && sent.iter().all(|sent| *sent <= 1), "{sent:?}");
     assert!((0..3).any(|_| held_up(stood_still, 2, Some(TIMEOUT * 20)).1 == 2));
 }
