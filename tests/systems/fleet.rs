@@ -40,10 +40,13 @@ impl Nats {
     }
 
     fn serve(port: u16, folder: &Path, more: &[String]) -> Child {
-        let child = Command::new("nats-server")
-            .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
-            .arg(folder)
-            .args(more)
+        let mut server = Command::new("nats-server");
+        server.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more);
+        // of flags that a file lacks, one that is loaded again remembers nothing
+        if !more.iter().any(|word| word == "-c") {
+            server.args(["-js", "-sd"]).arg(folder);
+        }
+        let child = server
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -257,7 +257,10 @@ fn users(folder: &Path, are_limited: bool) -> String {
         true => "{user: a2, password: p, permissions: {publish: {deny: \">\"}}}",
     };
     let path = folder.join("nats.conf").display().to_string();
-    let text = format!("authorization {{ users: [{users}, {{user: a3, password: p}}] }}\n");
+    let kept = folder.join("js").display().to_string();
+    let text = format!(
+        "jetstream {{ store_dir: '{kept}' }}\nauthorization {{ users: [{users}, {{user: a3, password: p}}] }}\n"
+    );
     std::fs::write(&path, text).expect("written");
     path
 }
