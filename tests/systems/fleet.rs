@@ -42,8 +42,10 @@ impl Nats {
     fn serve(port: u16, folder: &Path, more: &[String]) -> Child {
         let mut server = Command::new("nats-server");
         server.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more);
-        // of flags that a file lacks, one that is loaded again remembers nothing
-        if !more.iter().any(|word| word == "-c") {
+        // where a file says so, it stays so when the file is loaded again
+        let says_so =
+            |word: &String| std::fs::read_to_string(word).is_ok_and(|text| text.contains("jetstream"));
+        if !more.iter().any(says_so) {
             server.args(["-js", "-sd"]).arg(folder);
         }
         let child = server

@@ -342,7 +342,7 @@ mod tests {
         let tiers = vec![tier("<web>", "2 instances"), tier("redis", "1 instance"), tier("db", "1 instance")];
         let blocks = [Block::Tiers("500/s".into(), tiers)];
         let lines =
-            "  500/s → <web>  2 instances\n          ├─ redis  1 instance\n          └─ db  1 instance\n";
+            "  500/s → <web>  2 instances\n           ├─ redis  1 instance\n           └─ db  1 instance\n";
         assert!(shown(&blocks, 80).starts_with(lines), "{}", shown(&blocks, 80));
         assert!(fitted(&blocks, 20).contains("├─ redis"));
         let text = crate::markdown::render(&blocks);
