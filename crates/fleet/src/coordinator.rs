@@ -441,8 +441,8 @@ impl Coordinator {
             change(&mut word);
             word.clone()
         };
-        // what is not heard is said again
-        self.nats.wait(say(&self.nats.client, &orders_of(&self.run), &now));
+        // what is not heard is said again; where NATS is away this does not wait for it
+        self.nats.wait_at_most(ANSWER_WITHIN, say(&self.nats.client, &orders_of(&self.run), &now));
     }
 }
 

@@ -296,18 +296,23 @@ impl K6 {
         }
     }
 
+    /// How many iterations were due and never begun, beside the sessions that the driver dropped. `asked`: as for
+    /// [`summary`](Self::summary).
+    pub fn never_begun(&self, asked: &[Option<u64>]) -> u64 {
+        let kinds = asked.iter().zip(&self.script.iterations_of);
+        let missing = |(asked, begun): (&Option<u64>, &AtomicU64)| {
+            Some(asked.as_ref()?.saturating_sub(begun.load(Ordering::Relaxed)))
+        };
+        self.script.dropped.load(Ordering::Relaxed) + kinds.filter_map(missing).sum::<u64>()
+    }
+
     /// What it measured in a load of so many seconds, of which the driver dropped so many sessions. `asked`: by the plan's
     /// kinds of sessions, how many iterations there were to be, where that is fixed.
     pub fn summary(&self, seconds: f64, dropped: u64, asked: &[Option<u64>]) -> Summary {
         let script = &self.script;
         let mut measured = self.measured();
+        let dropped = dropped + self.never_begun(asked);
         let users = script.users.load(Ordering::Relaxed) as f64;
-        let kinds = asked.iter().zip(&script.iterations_of);
-        let never_begun = |(asked, begun): (&Option<u64>, &AtomicU64)| {
-            Some(asked.as_ref()?.saturating_sub(begun.load(Ordering::Relaxed)))
-        };
-        let missing: u64 = kinds.filter_map(never_begun).sum();
-        let dropped = dropped + script.dropped.load(Ordering::Relaxed) + missing;
         measured.set(metrics::DROPPED_ITERATIONS, Kind::Counter, dropped as f64);
         measured.set(metrics::VUS, Kind::Gauge, users);
         measured.set(metrics::VUS_MAX, Kind::Gauge, users);

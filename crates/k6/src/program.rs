@@ -346,6 +346,11 @@ impl Users {
         if *self.looks.get_or_insert(session) != session {
             return Next::Rest(LONG_REST);
         }
+        if self.are_all_over() { Next::Stop } else { Next::Rest(REST) }
+    }
+
+    /// Whether no scenario has an iteration to begin.
+    fn are_all_over(&self) -> bool {
         let elapsed = self.script.elapsed();
         let is_over = |(at, ready): (usize, &Ready)| match ready.iterations {
             Some(most) => {
@@ -356,8 +361,8 @@ impl Users {
                 scenario.is_some_and(|of| elapsed >= of.start + of.executor.duration())
             }
         };
-        let kinds = self.kinds.iter().enumerate().filter_map(|(at, ready)| Some((at, ready.as_ref()?)));
-        if kinds.into_iter().all(is_over) { Next::Stop } else { Next::Rest(REST) }
+        let mut kinds = self.kinds.iter().enumerate().filter_map(|(at, ready)| Some((at, ready.as_ref()?)));
+        kinds.all(is_over)
     }
 
     /// Where a URL leads.
@@ -594,6 +599,13 @@ impl Program for Users {
             return;
         }
         self.resume(session, Input::Call(call));
+    }
+
+    // users of other threads may have done what these wait for
+    fn is_over(&self) -> bool {
+        !self.is_main
+            && self.kinds.iter().flatten().any(|ready| ready.iterations.is_some())
+            && self.are_all_over()
     }
 
     fn next(&mut self, session: u32, _: Duration) -> Next {

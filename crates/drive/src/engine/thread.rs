@@ -39,6 +39,8 @@ const ARRIVALS_PER_TURN: usize = 64;
 const ALARMS_PER_TURN: usize = 256;
 
 /// Where the next thing is due within this time, how long sending takes matters to when that leaves; where it is not (the
+/// How often a program is asked whether it is over, at most; nanoseconds.
+const PROGRAM_ASKED_NS: u64 = 100_000_000;
 /// users of a closed load wait for answers alone), sending and waiting are one call.
 const SOON_NS: u64 = MILLISECOND_NS;
 
@@ -231,6 +233,7 @@ impl Thread<'_> {
         self.recorder.begin(self.clock.now_ns());
         let mut end = ThreadEnd::default();
         let mut drain_end_ns = u64::MAX;
+        let mut asks_ns = 0;
         loop {
             let now_ns = self.clock.now_ns();
             let told = self.control.read();
@@ -244,6 +247,10 @@ impl Thread<'_> {
             let over = now_ns >= end_ns
                 && self.is_over()
                 && self.timers.next_ns().is_none_or(|alarm_ns| alarm_ns >= end_ns);
+            if now_ns >= asks_ns {
+                asks_ns = now_ns.saturating_add(PROGRAM_ASKED_NS);
+                self.flow.is_stopped |= self.program.as_ref().is_some_and(|program| program.is_over());
+            }
             if !self.flow.draining && (told == STOP || over || self.is_used_up() || self.flow.is_stopped) {
                 self.flow.draining = true;
                 if told == STOP {

@@ -39,6 +39,10 @@ pub trait Program {
         let _ = session;
         true
     }
+    /// Whether nothing more is to begin on this thread: asked several times a second, also while no session is under way.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Whether sessions that are under way at the end of the load come to their own end, within the plan's drain.
     /// Otherwise only their requests do.
     fn finishes(&self) -> bool {

@@ -5,12 +5,14 @@ import { placeOf, textOf } from "k6/experimental/fs";
 // the records of a text (RFC 4180); empty lines are none
 function* recordsOf(text, delimiter) {
   const cut = delimiter.replace(/[\\^$.*+?()[\]{}|/-]/, "\\$&");
-  const field = new RegExp(`"((?:[^"]|"")*)"(?=${cut}|\\r?\\n|$)|([^\\r\\n${cut}]*)`, "y");
+  const field = new RegExp(`"((?:[^"]|"")*)"(?=${cut}|\\r?\\n|$)|(?!")([^\\r\\n${cut}]*)`, "y");
   const size = text.length;
   let [at, record] = [0, []];
   while (at < size) {
     field.lastIndex = at;
-    const [whole, quoted, plain] = field.exec(text);
+    const found = field.exec(text);
+    if (found === null) throw new Error("parse error: a quote that does not end, or something behind one");
+    const [whole, quoted, plain] = found;
     at += whole.length;
     record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     const end = text.startsWith("\r\n", at) ? 2 : 1;

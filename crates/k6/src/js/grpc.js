@@ -43,7 +43,7 @@ const CODES = [
 
 // metadata by name; what the protocol itself has is left out
 const listsOf = (lines) => {
-  const lists = {};
+  const lists = Object.create(null);
   for (const line of lines.split("\n")) {
     const cut = line.indexOf(": ");
     const name = line.slice(0, cut);
@@ -63,6 +63,8 @@ const wordsOf = (head) => {
 
 // what grpc-go leaves out
 const RESERVED = /^(:.*|content-type|user-agent|te|grpc-(message-type|encoding|message|status|timeout))$/s;
+// what grpc-go sends, and HTTP/2 or gRPC keeps for itself
+const OWN = /^(host|content-length|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|grpc-.*)$/s;
 
 // metadata as lines, and in grpc-go's words why it cannot be sent; the driver refuses that, too
 const linesOf = (metadata) => {
@@ -72,6 +74,7 @@ const linesOf = (metadata) => {
     const name = given.toLowerCase();
     if (RESERVED.test(name)) continue;
     const isBinary = name.endsWith("-bin");
+    if (OWN.test(name)) wrong ??= `header key ${JSON.stringify(name)} is the protocol's own`;
     if (!/^[0-9a-z_.-]+$/.test(name)) {
       const words = `header key ${JSON.stringify(name)} contains illegal characters not in [0-9a-z-_.]`;
       wrong ??= name === "" ? "there is an empty key in the header" : words;

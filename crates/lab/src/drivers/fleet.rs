@@ -255,6 +255,7 @@ impl Chosen {
             seed: options.seed,
             epoch: options.epoch,
             connected: Instant::now(),
+            away_since: None,
             told,
             sums: IntervalSums::default(),
             never_sent: VecDeque::new(),

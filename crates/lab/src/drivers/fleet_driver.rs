@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{
-    ABSENT_AFTER, ALONE_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver,
+    ABSENT_AFTER, ALONE_AFTER, CUT_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver,
 };
 use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
@@ -44,6 +44,8 @@ pub(super) struct Fleet {
     pub(super) epoch: Instant,
     /// When NATS could be reached last after it could not.
     pub(super) connected: Instant,
+    /// Since when there is none.
+    pub(super) away_since: Option<Instant>,
     /// What is to be told next.
     pub(super) told: VecDeque<Handed>,
     /// What agents did in seconds that are not whole.
@@ -354,7 +356,19 @@ impl Fleet {
     fn mind(&mut self) {
         if !self.coordinator.is_connected() {
             self.connected = Instant::now();
+            let away_since = *self.away_since.get_or_insert(self.connected);
+            // agents have stopped by themselves
+            if away_since.elapsed() > CUT_AFTER + ALONE_AFTER {
+                for member in 0..self.agents.len() {
+                    if self.agents[member].is_there() {
+                        let away = away_since.elapsed().as_secs();
+                        self.lose(member, format!("there is no connection to NATS for {away} s"));
+                    }
+                }
+            }
+            return;
         }
+        self.away_since = None;
         let gone_after = if self.on_loss == OnLoss::Rebalance { LOST_AFTER } else { GONE_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];

@@ -179,6 +179,7 @@ impl Fleet {
             seed,
             epoch,
             connected: now,
+            away_since: None,
             told: VecDeque::new(),
             sums: IntervalSums::default(),
             never_sent: VecDeque::new(),

@@ -314,10 +314,19 @@ impl Script for K6Script {
         let exceptions = (exceptions > 0).then(|| {
             format!("{exceptions} {} in the script", if exceptions == 1 { "exception" } else { "exceptions" })
         });
+        // the driver dropped none of these, so that nobody else counts them
+        let never_begun = || {
+            let count = self.k6.never_begun(&self.asked);
+            let is_bounded = summary.thresholds.iter().any(|of| of.of.trim() == "dropped_iterations");
+            let them = if count == 1 { "iteration" } else { "iterations" };
+            (count > 0 && !is_bounded).then(|| {
+                format!("{count} {them} that were due were never begun, and no threshold bounds dropped_iterations")
+            })
+        };
         Findings {
             objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
-            failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()),
+            failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()).or_else(never_begun),
             notes: not_read(&self.k6)
                 .into_iter()
                 .chain(not_sent(&self.k6))

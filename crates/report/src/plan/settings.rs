@@ -4,6 +4,8 @@ use tidemark_plan::{Balancing, Breaker, Distribution, Model, UNBOUNDED, Work};
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::units::{parse_count, parse_duration, parse_number, parse_share};
 
+/// Most cores of an instance that can be set: a simulation with more does not come to its end in time.
+const SET_CORES_MAX: usize = 1_024;
 /// What can be set of a tier.
 pub(super) const KEYS: [&str; 16] = [
     "cores",
@@ -66,9 +68,20 @@ fn set(model: &mut Model, index: usize, key: &str, value: &str) -> Result<(), St
     };
     let number = |text: &str| parse_number(text).map_err(|error| error.to_string());
     match key {
-        "cores" => tier.cores = whole(value)?,
+        "cores" => {
+            tier.cores = whole(value)?;
+            if tier.cores > SET_CORES_MAX {
+                return Err(format!("an instance has {SET_CORES_MAX} cores at most"));
+            }
+        }
         // its requests keep their shape
-        "cpu" => tier.work = Work::Each(Distribution::Share(time_s(value)? / mean_s / call.count)),
+        "cpu" => {
+            let cpu_s = time_s(value)?;
+            if cpu_s <= 0.0 {
+                return Err("a request takes more CPU than 0".into());
+            }
+            tier.work = Work::Each(Distribution::Share(cpu_s / mean_s / call.count));
+        }
         "pause" => tier.pause = Distribution::Share(time_s(value)? / mean_s),
         "queue" => tier.queue = whole(value)?,
         "workers" => tier.workers = whole(value)?,
