@@ -418,6 +418,36 @@ export default () => {{ http.get(`${{base}}/first`); sleep(1); http.get(`${{base
 }
 
 #[test]
+fn iterations_that_are_never_begun_fail_the_run_and_all_threads_end_with_the_last_iteration() {
+    let server = Recorder::start();
+    let script = server.folder.path().join("it.js");
+    let run_for = |text: &str, more: &[&str]| {
+        let imports = "import http from 'k6/http'; import { sleep } from 'k6';";
+        fs::write(&script, format!("{imports}\n{text}")).unwrap();
+        let begun = Instant::now();
+        let output = server.run(&script, more);
+        (code(&output), format!("{}{}", stdout(&output), stderr(&output)), begun.elapsed().as_secs_f64())
+    };
+    // the users of the rate are busy, and the driver drops nothing
+    let text = "export const options = { OPTIONS scenarios: {
+    rate: { executor: 'constant-arrival-rate', rate: 20, duration: '1s', preAllocatedVUs: 1, maxVUs: 1, exec: 'slow' },
+    users: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'slow' } } };
+export const slow = () => { http.get(`${__ENV.BASE}/page`); sleep(1.5); };";
+    let (status, shown, _) = run_for(&text.replace("OPTIONS", ""), &[]);
+    assert!(status == 1 && shown.contains(" iterations that were due were never begun"), "{shown}");
+    let bounded = text.replace("OPTIONS", "thresholds: { dropped_iterations: ['count<1000'] },");
+    let (_, shown, _) = run_for(&bounded, &[]);
+    assert!(!shown.contains("never begun"), "{shown}");
+    // one thread has users of the first alone, who never rest
+    let text = "export const options = { scenarios: {
+    users: { executor: 'constant-vus', vus: 1, duration: '1s' },
+    few: { executor: 'shared-iterations', vus: 1, iterations: 3 } } };
+export default () => { http.get(`${__ENV.BASE}/page`); sleep(0.1); };";
+    let (_, shown, took_s) = run_for(text, &["-t", "2"]);
+    assert!(took_s < 30.0, "{took_s}: {shown}");
+}
+
+#[test]
 fn once_shows_each_session_and_what_the_script_says_of_it() {
     let server = Recorder::start();
     let script = server.folder.path().join("it.js");
