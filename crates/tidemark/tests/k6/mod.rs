@@ -401,7 +401,8 @@ export const done = () => { twice('done'); };");
     assert!((2.0..15.0).contains(&took_s), "{took_s} s: {json}");
     let script = &json["run"]["script"];
     assert_eq!((&script["iterations"], &script["interrupted"]), (&1.into(), &2.into()), "{json}");
-    assert_eq!((&json["requests"], &json["errors"]), (&4.into(), &serde_json::json!({"unfinished": 1})));
+    // the last one of all is due behind the measured second
+    assert_eq!((&json["requests"], &json["errors"]), (&3.into(), &serde_json::json!({"unfinished": 1})));
     let metrics = script["metrics"].as_array().unwrap();
     let reqs = metrics.iter().find(|of| of["name"] == "http_reqs").unwrap();
     assert_eq!(reqs["figures"][0]["value"], 3.0, "k6 counts none that it interrupted: {reqs}");
