@@ -167,13 +167,25 @@ pub fn driver_limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool
     limits
 }
 
-/// Which of several agents had the least room.
+/// What an agent's thread was away for, seconds, from which on that is told.
+const ABSENT_TOLD_S: f64 = 0.5;
+/// How many times as long as others' the busiest thread of an agent needed a core, from which on it had the least room.
+const CLEARLY_MORE: f64 = 1.1;
+
+/// Which of several agents stood still, or clearly had the least room.
 fn odd_one_out(agents: &[AgentFigures]) -> Option<String> {
-    let wanted = |agent: &&AgentFigures| agent.wanted_share + agent.absent_s;
-    let odd = agents.iter().max_by(|a, b| wanted(a).total_cmp(&wanted(b))).filter(|_| agents.len() > 1)?;
+    let most = |of: fn(&AgentFigures) -> f64| {
+        agents.iter().max_by(|a, b| of(a).total_cmp(&of(b))).filter(|_| agents.len() > 1)
+    };
+    let away = most(|agent| agent.absent_s)?;
+    if away.absent_s >= ABSENT_TOLD_S {
+        let (count, name, absent_s) = (agents.len(), &away.agent, away.absent_s);
+        return Some(format!("of {count} agents {name} stood still for {absent_s:.1} s"));
+    }
+    let odd = most(|agent| agent.wanted_share)?;
     let others = agents.iter().filter(|agent| agent.agent != odd.agent);
     let others = others.map(|agent| agent.wanted_share).fold(0.0, f64::max);
-    Some(format!(
+    (odd.wanted_share > others * CLEARLY_MORE).then(|| format!(
         "of {} agents {} had the least room: its busiest thread needed a core for {:.0}% of the time, the others' for {:.0}% at \
          most",
         agents.len(),

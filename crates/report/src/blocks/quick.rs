@@ -158,7 +158,13 @@ fn throughput(run: &Run) -> Vec<Block> {
     ];
     blocks.extend(run::decoded(run));
     if summary.dropped > 0 {
-        let dropped = format!("{} found no room to wait", count(summary.dropped));
+        let is_lost = summary.driver.agents.iter().any(|agent| agent.lost.is_some());
+        let why = if is_lost {
+            "was due at an agent that was lost, or found no room to wait"
+        } else {
+            "found no room to wait"
+        };
+        let dropped = format!("{} {why}", count(summary.dropped));
         blocks.push(Block::line("dropped", &[&dropped]));
     }
     blocks.push(run::statuses(summary).unwrap_or_else(|| Block::line("status codes", &["none"])));
