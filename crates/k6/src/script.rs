@@ -293,6 +293,7 @@ impl Script {
 
     /// Ends the run.
     pub fn abort(&self, why: String) {
+        let why = self.masked(&why).into_owned();
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.is_aborted.store(true, Ordering::Release);
     }
@@ -313,6 +314,7 @@ impl Script {
 
     /// The run has failed.
     pub fn fail(&self, why: String) {
+        let why = self.masked(&why).into_owned();
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
@@ -326,13 +328,16 @@ impl Script {
         if self.is_rehearsal {
             return;
         }
+        self.console.log(level, &self.masked(words));
+    }
+
+    /// The same without the secrets that the script was given.
+    fn masked<'a>(&self, words: &'a str) -> Cow<'a, str> {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let masked =
-            secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
-                true => words.replace(secret, MASK).into(),
-                false => words,
-            });
-        self.console.log(level, &masked);
+        secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
+            true => words.replace(secret, MASK).into(),
+            false => words,
+        })
     }
 
     /// An iteration ended with an exception.

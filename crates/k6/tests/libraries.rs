@@ -593,12 +593,16 @@ import { open as openFile, SeekMode } from 'k6/experimental/fs';
 import csv, { parse } from 'k6/experimental/csv';
 import secrets from 'k6/secrets';
 let file, table, objects, some, parser;
+const broken = [];
 (async () => {
     file = await openFile('./words.txt');
     table = await parse(await openFile('rows.csv'));
     objects = await csv.parse(await openFile('rows.csv'), { asObjects: true });
     some = await csv.parse(await openFile('semi.csv'), { delimiter: ';', skipFirstLine: true, toLine: 2 });
     parser = new csv.Parser(await openFile('rows.csv'), { skipFirstLine: true });
+    for (const name of ['open.csv', 'behind.csv', 'within.csv']) {
+        try { await parse(await openFile(name)); } catch (error) { broken.push(/quote/.test(error.message)); }
+    }
 })();
 export default async function () {
     const buffer = new Uint8Array(4);
@@ -612,12 +616,15 @@ export default async function () {
     try { await secrets.get('MISSING'); } catch (error) { missing = /MISSING/.test(error.message); }
     return [
         await file.stat(), read, table.length, table[1], [...objects], [...some], parsed.length, await secrets.get('PATH') === __ENV.PATH,
-        await secrets.source('any').get('PATH') === __ENV.PATH, missing,
+        await secrets.source('any').get('PATH') === __ENV.PATH, missing, broken,
     ];
 }"#;
     let others = [
         ("words.txt", "abcdefghij"),
         ("rows.csv", "name,words\r\nann,\"a, \"\"b\"\"\nc\"\nbob,\n\n"),
+        ("open.csv", "a,b\n1,\"open\n4,5\n"),
+        ("behind.csv", "a,b\n1,\"x\"y\n"),
+        ("within.csv", "a,b\n1,x\"y\n"),
         ("semi.csv", "n;m\n1;x|y\n2;z\n3;late\n"),
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -634,6 +641,6 @@ export default async function () {
     };
     let k6 = K6::read(&source).unwrap();
     let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
-    let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true]"#;
+    let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true,[true,true,true]]"#;
     assert_eq!(told, wanted);
 }

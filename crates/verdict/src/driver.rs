@@ -297,6 +297,13 @@ mod tests {
         assert!(named.contains("; of 3 agents b had the least room") && named.contains("97%"), "{limits:?}");
         assert!(named.ends_with("the others' for 50% at most"), "{named}");
         assert!(told(CLOSED, |s| s.driver.agents = all()).is_empty(), "nothing held them up");
+        let mut still = all();
+        still[0].absent_s = 3.97;
+        let limits = told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), still));
+        assert!(limits[0].ends_with("; of 3 agents a stood still for 4.0 s"), "{limits:?}");
+        let alike = vec![agent("a", 0.97), agent("b", 0.96)];
+        let limits = told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), alike));
+        assert!(!limits[0].contains("agents"), "{limits:?}");
         let alone =
             told(CLOSED, |s| (s.driver.wanted_share, s.driver.agents) = (Some(0.97), vec![agent("a", 0.97)]));
         assert!(!alone.concat().contains("agents"), "{alone:?}");

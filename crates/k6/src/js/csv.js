@@ -5,14 +5,12 @@ import { placeOf, textOf } from "k6/experimental/fs";
 // the records of a text (RFC 4180); empty lines are none
 function* recordsOf(text, delimiter) {
   const cut = delimiter.replace(/[\\^$.*+?()[\]{}|/-]/, "\\$&");
-  const field = new RegExp(`"((?:[^"]|"")*)"(?=${cut}|\\r?\\n|$)|(?!")([^\\r\\n${cut}]*)`, "y");
+  const field = new RegExp(`"((?:[^"]|"")*)"(?=${cut}|\\r?\\n|$)|([^"\\r\\n${cut}]*)`, "y");
   const size = text.length;
   let [at, record] = [0, []];
   while (at < size) {
     field.lastIndex = at;
-    const found = field.exec(text);
-    if (found === null) throw new Error("parse error: a quote that does not end, or something behind one");
-    const [whole, quoted, plain] = found;
+    const [whole, quoted, plain] = field.exec(text);
     at += whole.length;
     record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     const end = text.startsWith("\r\n", at) ? 2 : 1;
@@ -21,7 +19,7 @@ function* recordsOf(text, delimiter) {
       if (at < size) continue;
       record.push("");
     } else if (at < size && end === 1 && text[at] !== "\n") {
-      throw new Error(`parse error: a quote that does not end, or ${JSON.stringify(text[at])} behind one`);
+      throw new Error(`parse error: a quote within a field, one that does not end, or ${JSON.stringify(text[at])} behind one`);
     }
     at += end;
     if (record.length > 1 || record[0] !== "" || whole !== "") yield record;

@@ -86,6 +86,8 @@ export const prepared = (method, url, body, params) => {
   if (credentials) {
     url = credentials[1] + url.slice(credentials[0].length);
     [user, basic] = more().credentialsOf(credentials[2]);
+    // what the script says itself comes first, as with Go
+    if (/^Authorization:/m.test(head)) basic = "";
   }
 
   const kind = given.responseType ?? (setting.discardResponseBodies ? "none" : "text");
