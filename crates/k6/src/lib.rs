@@ -75,6 +75,29 @@ use crate::program::Users;
 use crate::script::{Bounds, Script};
 use crate::vu::Vu;
 
+/// What is read of a scenario of its options.
+const KNOWN_SCENARIO_OPTIONS: [&str; 19] = [
+    "duration",
+    "env",
+    "exec",
+    "executor",
+    "gracefulRampDown",
+    "gracefulStop",
+    "iterations",
+    "maxDuration",
+    "maxVUs",
+    "options",
+    "preAllocatedVUs",
+    "rate",
+    "stages",
+    "startRate",
+    "startTime",
+    "startVUs",
+    "tags",
+    "timeUnit",
+    "vus",
+];
+
 /// Options that are read, or that say nothing of the load, the requests or what is measured.
 const KNOWN_OPTIONS: [&str; 39] = [
     "batch",
@@ -320,14 +343,18 @@ impl K6 {
     }
 
     /// Options that it exports and that nobody reads here, misspelt ones among them.
-    pub fn options_not_read(&self) -> Vec<&str> {
-        let options = self.script.told().options.as_object();
-        options
-            .into_iter()
-            .flat_map(|options| options.keys())
-            .map(String::as_str)
-            .filter(|name| !KNOWN_OPTIONS.contains(name))
-            .collect()
+    pub fn options_not_read(&self) -> Vec<String> {
+        let unread = |of: &Value, prefix: &str, known: &[&str]| -> Vec<String> {
+            let names = of.as_object().into_iter().flat_map(|options| options.keys());
+            let unknown = names.filter(|name| !known.contains(&name.as_str()));
+            unknown.map(|name| format!("{prefix}{name}")).collect()
+        };
+        let options = &self.script.told().options;
+        let scenarios = options.get("scenarios").and_then(Value::as_object);
+        let of_scenarios = scenarios.into_iter().flatten().flat_map(|(scenario, of)| {
+            unread(of, &format!("scenarios.{scenario}."), &KNOWN_SCENARIO_OPTIONS)
+        });
+        unread(options, "", &KNOWN_OPTIONS).into_iter().chain(of_scenarios).collect()
     }
 
     /// Requests that were not sent, as their URL leads nowhere: the script saw them fail.

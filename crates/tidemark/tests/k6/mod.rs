@@ -327,9 +327,12 @@ export default () => { const res = http.get(__ITER ? 'nonsense' : `${base}/`); c
         "{shown}"
     );
     // options that are not read are named
-    let (_, shown) = run("export const options = { iterations: 1, noVUConnectionReuse: true };
+    let (_, shown) = run("export const options = { noVUConnectionReuse: true,
+    scenarios: { a: { executor: 'shared-iterations', vus: 1, iterations: 1, gracefulStp: '5s' } } };
 export default () => { http.get(`${base}/`); };");
-    assert!(shown.contains("ignored: options.noVUConnectionReuse"), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = "ignored: options.noVUConnectionReuse, options.scenarios.a.gracefulStp";
+    assert!(words.contains(named), "{shown}");
 }
 
 #[test]
