@@ -175,7 +175,10 @@ impl Thread<'_> {
 
     /// Tells the program that one of its sessions ends where it is; whether there is something to end.
     pub fn tell_interrupted(&mut self, s: usize) -> bool {
-        let is_its = self.flow.sessions[s].is_in_program() && self.flow.owner(s) == s;
+        let session = &self.flow.sessions[s];
+        // a branch that is over was in the program, too
+        let is_its =
+            session.state != SessionState::Free && session.is_in_program() && self.flow.owner(s) == s;
         match self.program.as_mut().filter(|_| is_its) {
             Some(program) => program.interrupted(s as u32),
             None => true,
