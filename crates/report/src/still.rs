@@ -344,7 +344,7 @@ mod tests {
         let lines =
             "  500/s → <web>  2 instances\n           ├─ redis  1 instance\n           └─ db  1 instance\n";
         assert!(shown(&blocks, 80).starts_with(lines), "{}", shown(&blocks, 80));
-        assert!(fitted(&blocks, 20).contains("├─ redis"));
+        assert!(fitted(&blocks, 40).contains("├─ redis"));
         let text = crate::markdown::render(&blocks);
         assert!(text.contains("500/s\n\n- &lt;web&gt;: 2 instances\n- redis: 1 instance\n- db: "), "{text}");
         let page = render("x", &blocks);
