@@ -200,7 +200,7 @@ fn slow_shard() {
         (0..4).map(|i| format!("        - steps: [{{GET: /shard/{i}, label: shard {i}}}]\n")).collect();
     let sessions =
         format!("limits: {{connections: 512}}\nsessions:\n  one:\n    steps:\n      - choose:\n{ways}");
-    let run = drive(&server, "{rate: 1k/s, spacing: poisson, hold: 4s}", &sessions);
+    let run = drive(&server, "{rate: 1k/s, spacing: poisson, hold: 6s}", &sessions);
     let truth = server.stop().unwrap();
     assert_eq!(run.summary["errors"], json!({}), "{}", run.stderr);
     let all = truth.all_kept_us();
