@@ -25,6 +25,8 @@ struct K6Script {
     seconds: f64,
     summary: Option<Summary>,
     teardown_failed: Option<String>,
+    /// Whether the user stopped the load.
+    is_stopped: bool,
     /// By kind of sessions, how many iterations there are to be, where that is fixed.
     asked: Vec<Option<u64>>,
 }
@@ -159,6 +161,7 @@ pub(super) fn begin(script: &ScriptPlan, begin: &Begin<'_>) -> Result<Begun, Lab
         seconds: 0.0,
         summary: None,
         teardown_failed: None,
+        is_stopped: false,
         asked: begin.plan.sessions.iter().map(asked).collect(),
     };
     ready.run("setup", begin.stop_request)?;
@@ -276,6 +279,7 @@ impl Script for K6Script {
 
     fn load_over(&mut self, stop_request: &dyn Fn() -> StopRequest) -> Result<(), LabError> {
         self.seconds = self.begun.elapsed().as_secs_f64();
+        self.is_stopped = stop_request() != StopRequest::None;
         // it cleans up, however the load ended; who stops the run once more does without
         self.k6.clear_abort();
         let stop_request = || match stop_request() {
@@ -319,7 +323,8 @@ impl Script for K6Script {
             let count = self.k6.never_begun(&self.asked);
             let is_bounded = summary.thresholds.iter().any(|of| of.of.trim() == "dropped_iterations");
             let them = if count == 1 { "iteration" } else { "iterations" };
-            (count > 0 && !is_bounded).then(|| {
+            // what the user stopped is not the script's failure
+            (count > 0 && !is_bounded && !self.is_stopped).then(|| {
                 format!("{count} {them} that were due were never begun, and no threshold bounds dropped_iterations")
             })
         };
