@@ -133,7 +133,7 @@ fn what_a_store_loses_is_what_the_ledger_misses() {
     assert_eq!(findings.found + findings.lost, findings.acknowledged);
     assert_eq!((findings.duplicated, findings.different, findings.foreign, findings.torn), (0, 0, 0, 0));
     // what the figures of the load say, and the three of the preparation, which are none of them
-    let prepared = ledger.acknowledged_entries().filter(|entry| entry.thread == 999).count();
+    let prepared = ledger.acknowledged_entries().filter(|entry| entry.thread == 9_999).count();
     assert_eq!(prepared, 3);
     let summary = read_json(out.join("run.json"));
     assert_eq!(summary["summary"]["requests"].as_u64().unwrap() + 3, findings.sent, "{summary}");
