@@ -644,3 +644,43 @@ export default async function () {
     let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true,[true,true,true]]"#;
     assert_eq!(told, wanted);
 }
+
+/// What k6 1.8.1 gives back.
+#[test]
+fn tables_are_read_as_k6_reads_them() {
+    let text = r#"
+import { open as openFile } from 'k6/experimental/fs';
+import csv from 'k6/experimental/csv';
+const told = [];
+(async () => {
+    for (const options of [
+        { toLine: 0 }, { fromLine: 2 }, { asObjects: true, toLine: 1 }, { fromLine: 5 }, { asObjects: true, skipFirstLine: true },
+        { asObjects: true, fromLine: 1 }, { fromLine: 2, toLine: 2 },
+    ]) {
+        try { told.push([...await csv.parse(await openFile('rows.csv'), options)]); } catch (error) { told.push(error.message); }
+    }
+    const parser = new csv.Parser(await openFile('bad.csv'));
+    for (let at = 0; at < 4; at += 1) {
+        try { told.push((await parser.next()).value); } catch (error) { told.push(error.message); }
+    }
+})();
+export default () => told;"#;
+    let others =
+        [("rows.csv", "n,m\r\n1,\"a\r\nb\"\r\n2,c\r\n"), ("bad.csv", "a,b\n1,x\"y\n2\n\n3,z")];
+    let k6 = read("script.js", text, &others).unwrap();
+    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    let wanted = serde_json::json!([
+        [["n", "m"], ["1", "a\nb"], ["2", "c"]],
+        [["2", "c"]],
+        [{"n": "1", "m": "a\nb"}],
+        "failed to create a new parser; reason: failed to skip lines until line 5; reason: EOF",
+        "failed to create a new parser; reason: the 'header' option cannot be enabled when 'skipFirstLine' is true",
+        "failed to create a new parser; reason: the 'header' option cannot be enabled when 'fromLine' is set to a value greater than 0",
+        "failed to interpret the provided Parser options; reason: fromLine must be less than or equal to toLine",
+        ["a", "b"],
+        "parse error on line 2, column 4: bare \" in non-quoted field",
+        "record on line 3: wrong number of fields",
+        ["3", "z"],
+    ]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), wanted);
+}
