@@ -357,6 +357,12 @@ impl K6 {
         unread(options, "", &KNOWN_OPTIONS).into_iter().chain(of_scenarios).collect()
     }
 
+    /// Parameters that it gives to clients of gRPC and that nobody reads here.
+    pub fn parameters_not_read(&self) -> Vec<String> {
+        let unused = self.script.grpc_unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.iter().map(|name| format!("{name} of grpc.Client.connect")).collect()
+    }
+
     /// Requests that were not sent, as their URL leads nowhere: the script saw them fail.
     pub fn requests_not_sent(&self) -> u64 {
         self.script.nowhere.load(Ordering::Relaxed)

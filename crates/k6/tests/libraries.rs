@@ -684,3 +684,47 @@ export default () => told;"#;
     ]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), wanted);
 }
+
+/// What k6 1.8.1 makes of parameters and metadata, but for the spaces around a value.
+#[test]
+fn grpc_takes_what_k6_takes() {
+    let text = r#"
+import grpc from 'k6/net/grpc';
+const client = new grpc.Client();
+const threw = (does) => { try { does(); return null; } catch (error) { return error.message.split('parameters: ')[1]; } };
+export default () => {
+    const told = [
+        { plaintext: 'yes' }, { maxSendSize: 1.5 }, { tls: 'x' }, { reflectMetadata: { a: 1 } }, { authority: 1 }, { nope: 1 },
+    ].map((params) => threw(() => client.connect('127.0.0.1:1', params)));
+    client.connect('127.0.0.1:1', { plaintext: true, timeout: '5s', maxReceiveSize: 1024 });
+    for (const params of [{ nope: 1 }, { metadata: { a: 1 } }, { metadata: { 'a-bin': 'x' } }, { metadata: ['a'] }]) {
+        told.push(threw(() => client.invoke('a.B/C', {}, params)));
+    }
+    const { headers, trailers } = client.invoke('a.B/C', {}, { metadata: { 'a-bin': new Uint8Array([104, 105]), b: ' c d ' } });
+    return [told, headers, trailers];
+};"#;
+    let k6 = read("script.js", text, &[]).unwrap();
+    let head = "content-type: application/grpc\ngrpc-encoding: gzip\ngrpc-accept-encoding: gzip\nx-bin: aGk=\n\ny-bin: w6n/\n";
+    let once = k6.run_once("default", |_| (10_000, head.into(), Vec::new())).unwrap();
+    let wanted = serde_json::json!([
+        [
+            "invalid plaintext value: 'yes', it needs to be boolean",
+            "invalid maxSendSize value: '1.5', it needs to be an integer",
+            "invalid tls value, expected (optional) keys: cert, key, password, and cacerts",
+            "invalid reflectMetadata param: \"a\" value must be a string",
+            "invalid authority value: '1', it needs to be a string",
+            "unknown connect param: \"nope\"",
+            "unknown param: \"nope\"",
+            "invalid metadata param: \"a\" value must be a string",
+            "invalid metadata param: \"a-bin\" value must be binary",
+            "invalid metadata param: must be an object with key-value pairs",
+        ],
+        {"content-type": ["application/grpc"], "grpc-accept-encoding": ["gzip"], "x-bin": ["hi"]},
+        {"y-bin": ["é\u{fffd}"]},
+    ]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&once.returned.unwrap()).unwrap(), wanted);
+    let sent = [("a-bin", "aGk"), ("b", "c d")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(once.sent[0].headers, sent);
+    let ignored = ["maxReceiveSize of grpc.Client.connect", "timeout of grpc.Client.connect"];
+    assert_eq!(k6.parameters_not_read(), ignored);
+}

@@ -108,6 +108,30 @@ fn websockets_are_rehearsed() {
 }
 
 #[test]
+fn connections_of_grpc_are_in_the_scenario() {
+    let scenario = |params: &str| {
+        let (k6, sent) = read(&format!(
+            "import grpc from 'k6/net/grpc';
+            const pem = open('./lib.js');
+            const client = new grpc.Client();
+            export default function () {{
+                client.connect('127.0.0.1:2', {params});
+                client.invoke('a.B/C', {{}});
+            }}"
+        ))?;
+        k6.scenario("script.js", &[], &sent).map(|made| made.to_yaml()).map_err(|error| error.to_string())
+    };
+    let told = scenario("{ authority: 'shop.test', tls: { cacerts: [pem], cert: pem, key: pem } }").unwrap();
+    for words in ["grpcs://shop.test", "connect to:", "127.0.0.1:2", "ca:", "certificate:", "key:", "lib.js"] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+    for params in ["{ tls: { cert: pem, key: pem, password: 'x' } }", "{ tls: { cacerts: ['x'] } }"] {
+        let told = scenario(params).unwrap_err();
+        assert!(told.contains("tls:"), "{told}");
+    }
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     for (text, words) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2"),

@@ -22,7 +22,7 @@ class Records {
     const line = this.#text.slice(this.#at, end);
     this.#at = end;
     this.#line += 1;
-    return line.replace(/\r(\n?)$/, (whole, end) => (end !== "" || this.#at === this.#text.length ? end : whole));
+    return line.replace(/\r(\n?)$/, "$1");
   }
 
   #wrong(begun, at, words) {
