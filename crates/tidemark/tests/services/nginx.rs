@@ -82,10 +82,11 @@ export default () => { check(http.get("{members}/"), { "it is ann": (res) => res
         let output = run(folder.path(), &["run", "it.js", "-q"]);
         (code(&output), format!("{}{}", stdout(&output), stderr(&output)))
     };
-    let (status, shown) = run_for(&text.replace("DOMAIN", "localhost"));
-    assert_eq!(status, 0, "{shown}");
-    let (status, shown) = run_for(&text.replace("DOMAIN", "*.example.com"));
-    assert!(status == 1 && shown.contains("it is ann"), "{shown}");
+    // as of k6, a host that no domain names gets the first
+    for domain in ["localhost", "*.example.com"] {
+        let (status, shown) = run_for(&text.replace("DOMAIN", domain));
+        assert_eq!(status, 0, "{domain}: {shown}");
+    }
     let (status, shown) =
         run_for(&text.replace("DOMAIN", "localhost").replace("open(\"./member.pem\")", "'PEM'"));
     assert!(status == 2 && shown.contains("what open() returns"), "{shown}");
