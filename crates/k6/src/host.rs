@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rquickjs::convert::List;
 use rquickjs::function::Func;
 use rquickjs::{
-    Array, ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
-    Runtime, Value,
+    Array, ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object,
+    Result, Runtime, Value,
 };
 
 use tidemark_scenario::units::Time;
@@ -679,7 +679,8 @@ fn grpc_connects<'js>(
     let target = origins.entry(origin).or_default();
     loaded.iter().filter_map(|number| all.get(*number)).for_each(|loaded| target.types.add(loaded));
     // a second one is one too many
-    if let Some(address) = address.filter(|one| target.addresses.len() < 2 && !target.addresses.contains(one)) {
+    if let Some(address) = address.filter(|one| target.addresses.len() < 2 && !target.addresses.contains(one))
+    {
         target.addresses.push(address);
     }
     if let Some(tls) = tls.filter(|one| target.tls.len() < 2 && !target.tls.contains(one)) {

@@ -61,7 +61,10 @@ impl K6 {
         let mut sent = Vec::new();
         let mut arrived = VecDeque::new();
         let mut answer = |request: Box<Request>| {
-            let Request { method, url, headers, body, .. } = *request;
+            let Request { method, url, headers, body, flaw, .. } = *request;
+            if let Some(error) = flaw {
+                return Answer { error_code: 1_000, error, ..Answer::default() };
+            }
             let request = SentOnce { method, url, headers, body };
             let (status, head, body) = answer(&request);
             sent.push(request);

@@ -52,11 +52,16 @@ pub(crate) fn scenario(
             ));
         }
         if addresses.len() > 1 || tls.len() > 1 {
-            return Err(format!("{file}: all clients that connect to {origin} need the same address and tls"));
+            return Err(format!(
+                "{file}: all clients that connect to {origin} need the same address and tls"
+            ));
         }
         if tls.iter().any(|tls| tls.has_password || tls.authorities.len() > 1) {
-            let how = "decrypt the key (openssl pkey -in key.pem -out plain.pem), and join cacerts in one file";
-            return Err(format!("{file}: {origin}: tls: password, or several cacerts, are not supported; {how}"));
+            let how =
+                "decrypt the key (openssl pkey -in key.pem -out plain.pem), and join cacerts in one file";
+            return Err(format!(
+                "{file}: {origin}: tls: password, or several cacerts, are not supported; {how}"
+            ));
         }
     }
     // how an origin is reached; any of several may be another's
@@ -80,7 +85,8 @@ pub(crate) fn scenario(
                 own.map(|own| ("options: tlsAuth: cert and key", &own.certificate, &own.key))
             }
         };
-        if let Some((what, certificate, key)) = own.filter(|(_, one, key)| !one.is_empty() && !key.is_empty()) {
+        if let Some((what, certificate, key)) = own.filter(|(_, one, key)| !one.is_empty() && !key.is_empty())
+        {
             tls.insert("certificate", opened(what, certificate)?);
             tls.insert("key", opened(what, key)?);
         }

@@ -113,6 +113,10 @@ pub(crate) struct Request {
     pub websocket: Option<Vec<String>>,
     /// Whether it opens a stream of gRPC.
     pub is_stream: bool,
+    /// Whether its connection is closed after it.
+    pub closes: bool,
+    /// Why it cannot be sent, if so.
+    pub flaw: Option<String>,
 }
 
 impl Request {

@@ -665,8 +665,7 @@ const told = [];
     }
 })();
 export default () => told;"#;
-    let others =
-        [("rows.csv", "n,m\r\n1,\"a\r\nb\"\r\n2,c\r\n"), ("bad.csv", "a,b\n1,x\"y\n2\n\n3,z")];
+    let others = [("rows.csv", "n,m\r\n1,\"a\r\nb\"\r\n2,c\r\n"), ("bad.csv", "a,b\n1,x\"y\n2\n\n3,z")];
     let k6 = read("script.js", text, &others).unwrap();
     let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
     let wanted = serde_json::json!([

@@ -122,7 +122,8 @@ fn connections_of_grpc_are_in_the_scenario() {
         k6.scenario("script.js", &[], &sent).map(|made| made.to_yaml()).map_err(|error| error.to_string())
     };
     let told = scenario("{ authority: 'shop.test', tls: { cacerts: [pem], cert: pem, key: pem } }").unwrap();
-    for words in ["grpcs://shop.test", "connect to:", "127.0.0.1:2", "ca:", "certificate:", "key:", "lib.js"] {
+    for words in ["grpcs://shop.test", "connect to:", "127.0.0.1:2", "ca:", "certificate:", "key:", "lib.js"]
+    {
         assert!(told.contains(words), "{words} in {told}");
     }
     for params in ["{ tls: { cert: pem, key: pem, password: 'x' } }", "{ tls: { cacerts: ['x'] } }"] {

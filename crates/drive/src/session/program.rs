@@ -112,6 +112,8 @@ pub struct ProgramRequest {
     /// The whole request as its bytes, sent over HTTP/1.1 as they are, in place of method, path, headers and body. The
     /// driver adds nothing to it.
     pub written: Option<Arc<[u8]>>,
+    /// Whether its connection is closed after it, which the server is told; over HTTP/1.1 only.
+    pub closes: bool,
     /// Whether the session's cookies stay at home: the program keeps its own.
     pub without_cookies: bool,
     /// Whether the program looks at nothing of the answer but its status.

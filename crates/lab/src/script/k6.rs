@@ -35,7 +35,7 @@ struct K6Script {
 fn not_sent(k6: &K6) -> Option<String> {
     let count = k6.requests_not_sent();
     (count > 0).then(|| {
-        format!("requests of the script not sent: {count}, as their URL is not valid or blockHostnames has its host; only its own http_req_failed counts them")
+        format!("requests of the script not sent: {count}, as a URL or a header is not valid or blockHostnames has the host; only its own http_req_failed counts them")
     })
 }
 

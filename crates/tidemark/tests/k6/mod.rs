@@ -505,6 +505,30 @@ export default () => { http.get(`${__ENV.BASE}/`); };",
 }
 
 #[test]
+fn a_script_closes_a_connection_and_names_no_agent() {
+    let server = Recorder::start();
+    let output = server.run_text(
+        "import http from 'k6/http';
+export const options = { iterations: 1, thresholds: { http_req_failed: ['rate<0.5'] } };
+const heads = (headers) => http.get(`${__ENV.BASE}/heads`, { headers }).json();
+export default function () {
+  const [kept, closing, after] = [heads({}), heads({ connection: 'Close', 'User-Agent': '' }), heads({})];
+  const bad = http.get(`${__ENV.BASE}/never`, { headers: { 'a b': 'c' } });
+  const told = [
+    kept.port === closing.port, closing.port === after.port, kept.heads.connection, closing.heads.connection,
+    'user-agent' in closing.heads, 'user-agent' in after.heads, bad.status, bad.error_code,
+  ];
+  http.get(`${__ENV.BASE}/told/${told.map(String).join('/')}`);
+}",
+    );
+    let sent = server.requests();
+    let told = "/told/true/false/undefined/close/false/true/0/1000\t";
+    let shown = format!("{}{}", stdout(&output), stderr(&output));
+    assert!(sent.contains(told) && !sent.contains("/never"), "{sent}{shown}");
+    assert!(shown.contains("requests of the script not sent: 1"), "{shown}");
+}
+
+#[test]
 fn credentials_stay_with_their_host() {
     let server = Recorder::start();
     let other = Recorder::start();
