@@ -637,4 +637,15 @@ export default function () { http.get('http://127.0.0.1:1/'); }";
     let said = stderr(&refused);
     assert!(code(&refused) == 2 && said.contains("--out is the directory of the run here"), "{said}");
     assert!(!folder.path().join("json=all.json").exists());
+    for (flags, words) in [
+        (["--vus", "3"], "--users"),
+        (["-u", "3"], "--users"),
+        (["--iterations", "9"], "limits: {sessions: 10}"),
+        (["-i", "9"], "iterations: 10"),
+        (["--stage", "10s:5"], "load: phases"),
+    ] {
+        let refused = run(folder.path(), &["run", "it.js", flags[0], flags[1]]);
+        let said = stderr(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code(&refused) == 2 && said.contains(words), "{flags:?}: {said}");
+    }
 }
