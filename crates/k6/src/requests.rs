@@ -265,6 +265,7 @@ fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {
         ("error_code", code),
         ("error", &answer.error),
         ("proto", "HTTP/1.1"),
+        ("tls_version", reply::tls_version(answer)),
     ];
     let own = if made.is_judged { &own[..] } else { &own[..4] };
     let received_bytes = answer.head.len() + answer.body.len();

@@ -156,6 +156,8 @@ pub(crate) struct Answer {
     /// From when it was sent to its last byte, ms.
     pub duration_ms: f64,
     pub parts: Parts,
+    /// Version and cipher suite of TLS, where it came by that.
+    pub tls: Option<(&'static str, &'static str)>,
     /// k6's number of the error, 0 without one.
     pub error_code: u32,
     /// The error in words.

@@ -75,7 +75,13 @@ export const options = {
   iterations: 2, insecureSkipTLSVerify: true, thresholds: { checks: ["rate==1"] },
   tlsAuth: [{ domains: ["DOMAIN"], cert: open("./member.pem"), key: open("./member-key.pem") }],
 };
-export default () => { check(http.get("{members}/"), { "it is ann": (res) => res.body === "hello CN=ann" }); };"#,
+export default () => {
+  const res = http.get("{members}/");
+  check(res, {
+    "it is ann": () => res.body === "hello CN=ann",
+    "it came by TLS": () => /^tls1[.][23]$/.test(res.tls_version) && /^TLS_/.test(res.tls_cipher_suite) && res.ocsp.status === "unknown",
+  });
+};"#,
     );
     let run_for = |text: &str| {
         fs::write(folder.path().join("it.js"), text).unwrap();
