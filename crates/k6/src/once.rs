@@ -93,7 +93,12 @@ impl K6 {
                     let mut measured = Measured::default();
                     metrics.add_to(&mut measured);
                     let ended = self.script.aborted().or_else(|| self.script.failed());
-                    return Ok(Once { returned, sent, checks: summary::checks(&measured), ended });
+                    return Ok(Once {
+                        returned,
+                        sent,
+                        checks: summary::checks(&self.script, &measured),
+                        ended,
+                    });
                 }
             };
         }

@@ -42,6 +42,8 @@ pub struct Sent {
     pub labels: Vec<(String, Vec<String>)>,
     /// What its clients of gRPC say, by origin.
     pub grpc: HashMap<String, GrpcTarget>,
+    /// Environment variables that it got as secrets.
+    pub secrets: Vec<String>,
     /// The first that it asks for which is no URL.
     pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
@@ -85,6 +87,7 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
     if has("teardown") {
         rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
+    rehearsal.sent.secrets = script.secret_names();
     rehearsal.sent.grpc = script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner).clone();
     rehearsal.sent
 }

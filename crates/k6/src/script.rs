@@ -286,6 +286,13 @@ impl Script {
         }
     }
 
+    /// The names of what it keeps out of them, in its environment.
+    pub fn secret_names(&self) -> Vec<String> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.env.iter().filter(|(_, value)| secrets.contains(value));
+        kept.map(|(name, _)| name.clone()).collect()
+    }
+
     /// The file with this text, of those that it opened: relative to its own folder where it is below that.
     pub fn file_with(&self, text: &str) -> Option<PathBuf> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -359,7 +366,7 @@ impl Script {
     }
 
     /// The same without the secrets that the script was given.
-    fn masked<'a>(&self, words: &'a str) -> Cow<'a, str> {
+    pub fn masked<'a>(&self, words: &'a str) -> Cow<'a, str> {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
             true => words.replace(secret, MASK).into(),

@@ -592,6 +592,7 @@ fn files_tables_and_secrets() {
 import { open as openFile, SeekMode } from 'k6/experimental/fs';
 import csv, { parse } from 'k6/experimental/csv';
 import secrets from 'k6/secrets';
+import { check } from 'k6';
 let file, table, objects, some, parser;
 const broken = [];
 (async () => {
@@ -605,6 +606,7 @@ const broken = [];
     }
 })();
 export default async function () {
+    check(1, { [`it is ${await secrets.get('PATH')}`]: true });
     const buffer = new Uint8Array(4);
     const read = [];
     for (let n; (n = await file.read(buffer)) !== null; ) read.push([n, String.fromCharCode(...buffer.subarray(0, n))]);
@@ -640,7 +642,10 @@ export default async function () {
         bounds: Default::default(),
     };
     let k6 = K6::read(&source).unwrap();
-    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    assert_eq!(k6.rehearse(&source).unwrap().secrets, ["PATH"]);
+    let once = k6.run_once("default", |_| Default::default()).unwrap();
+    assert_eq!(checks(&once), [("::it is ***SECRET_REDACTED***".to_owned(), 1, 0)]);
+    let told = once.returned.unwrap();
     let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true,[true,true,true]]"#;
     assert_eq!(told, wanted);
 }

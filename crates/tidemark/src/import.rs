@@ -104,7 +104,7 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         let is_open = |(name, value): &&(String, String)| !is_secret(name, value);
         let args: Vec<String> =
             arguments.env.iter().filter(is_open).map(|(name, value)| format!("{name}={value}")).collect();
-        let (text, _) = script::scenario_of(
+        let (text, ..) = script::scenario_of(
             (&arguments.file, &named.to_string_lossy()),
             (&script::env(&arguments.env), &args),
             tidemark_k6::Given::default(),
