@@ -763,6 +763,7 @@ fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
     info.set("iterationsCompleted", script.iterations.load(Ordering::Relaxed))?;
     info.set("iterationsInterrupted", script.interrupted.load(Ordering::Relaxed))?;
     info.set("vus", script.users.load(Ordering::Relaxed))?;
+    info.set("vusActive", script.under_way.load(Ordering::Relaxed))?;
     Ok(info)
 }
 

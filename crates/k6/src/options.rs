@@ -216,6 +216,20 @@ impl Executor {
         }
     }
 
+    /// Most users at once.
+    pub fn most_users(&self) -> u64 {
+        match self {
+            Executor::SharedIterations { vus, .. }
+            | Executor::PerVuIterations { vus, .. }
+            | Executor::ConstantVus { vus, .. }
+            | Executor::ConstantArrivalRate { vus, .. }
+            | Executor::RampingArrivalRate { vus, .. } => *vus,
+            Executor::RampingVus { from, stages } => {
+                stages.iter().map(|stage| stage.target as u64).fold(*from, u64::max)
+            }
+        }
+    }
+
     /// Whether iterations begin at a rate.
     pub fn has_a_rate(&self) -> bool {
         matches!(self, Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. })

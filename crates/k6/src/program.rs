@@ -291,7 +291,10 @@ impl Users {
         if let Input::Call(_) = &input {
             self.at_work += 1;
             if !self.is_main {
-                self.script.under_way.fetch_add(1, Ordering::Relaxed);
+                let now = self.script.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+                if now > self.script.most_under_way.load(Ordering::Relaxed) {
+                    self.script.most_under_way.fetch_max(now, Ordering::Relaxed);
+                }
             }
         }
         let output = user.vu.resume(input);

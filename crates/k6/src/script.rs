@@ -98,6 +98,8 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
+    /// Most of them at once.
+    pub most_under_way: AtomicU64,
     /// Iterations that ended where they were.
     pub interrupted: AtomicU64,
     /// What its clients of gRPC load of message types.
@@ -211,6 +213,7 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            most_under_way: AtomicU64::new(0),
             interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
             grpc_origins: Mutex::default(),

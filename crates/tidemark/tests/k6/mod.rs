@@ -195,6 +195,21 @@ export default () => { http.get(`${__ENV.BASE}/ramp?${__VU}`); sleep(0.05); };",
         1.4,
     );
     assert!(count("/ramp?4") > 1 && count("/ramp") > 12, "{} {}", count("/ramp?4"), count("/ramp"));
+    // each of two threads begins iterations of both, by users of its own
+    let rate = "{ executor: 'constant-arrival-rate', rate: 20, duration: '500ms', preAllocatedVUs: 1 }";
+    fs::write(
+        server.folder.path().join("it.js"),
+        format!(
+            "import http from 'k6/http';
+export const options = {{ scenarios: {{ a: {rate}, b: {rate} }} }};
+export default () => {{ http.get(`${{__ENV.BASE}}/rated`); }};
+export const handleSummary = ({{ metrics }}) => ({{ [__ENV.OUT]: JSON.stringify([metrics.vus.values.max, metrics.vus_max.values.max]) }});"
+        ),
+    )
+    .unwrap();
+    let output = server.run(&server.folder.path().join("it.js"), &["-t", "2"]);
+    let users = fs::read_to_string(server.folder.path().join("out.json")).unwrap_or_default();
+    assert!(["[1,2]", "[2,2]"].contains(&users.as_str()), "{users}: {}{}", stdout(&output), stderr(&output));
 }
 
 #[test]
