@@ -338,7 +338,7 @@ impl K6 {
         // as in k6, who waits for an iteration is not active
         let active = script.most_under_way.load(Ordering::Relaxed);
         // a thread may make users for a place that another thread's had before
-        let allowed = script.told().scenarios.iter().map(|of| of.executor.most_users()).sum();
+        let allowed: u64 = script.told().scenarios.iter().map(|of| of.executor.most_users()).sum();
         let made = script.users.load(Ordering::Relaxed).min(allowed).max(active);
         measured.set(metrics::DROPPED_ITERATIONS, Kind::Counter, dropped as f64);
         measured.set(metrics::VUS, Kind::Gauge, active as f64);
