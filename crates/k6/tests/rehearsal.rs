@@ -139,6 +139,8 @@ fn mistakes_are_told_with_their_place() {
         ("import x from 'k6/nothing';\nexport default function () {}", "there is no module k6/nothing"),
         ("import x from 'https://example.org/a.js';\nexport default function () {}", "nothing is fetched"),
         ("import { browser } from 'k6/browser';\nexport default function () {}", "drives protocols"),
+        ("import r from 'k6/experimental/redis';\nexport default function () {}", "`redis` steps"),
+        ("import s from 'k6/experimental/streams';\nexport default function () {}", "k6/experimental/csv"),
         ("export const options = {};", "exports no function default"),
         ("const x = null;\nx.y;\nexport default function () {}", "script.js:2"),
         (
