@@ -541,6 +541,8 @@ fn webcrypto() {
             const jwk = await crypto.subtle.exportKey('jwk', key);
             const again = await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']);
             const made = await crypto.subtle.generateKey({ name: 'HMAC', hash: { name: 'SHA-512' } }, true, ['sign', 'verify']);
+            const password = await crypto.subtle.importKey('raw', bytes('password'), 'PBKDF2', false, ['deriveBits', 'deriveKey']);
+            const by = { name: 'PBKDF2', hash: 'SHA-256', salt: bytes('salt'), iterations: 3 };
             const wrong = async (promise) => { try { await promise; return null; } catch (error) { return error.name; } };
             return [
                 imported === crypto, hex(await crypto.subtle.digest('SHA-256', bytes('abc'))), hex(signature),
@@ -550,9 +552,14 @@ fn webcrypto() {
                 (await crypto.subtle.exportKey('raw', made)).byteLength,
                 await wrong(crypto.subtle.exportKey('raw', again)), await wrong(crypto.subtle.verify('HMAC', again, signature, bytes('x'))),
                 await wrong(crypto.subtle.encrypt({ name: 'AES-GCM' }, key, bytes('x'))), await wrong(crypto.subtle.digest('MD5', bytes('x'))),
+                hex(await crypto.subtle.deriveBits(by, password, 320)),
+                (await crypto.subtle.deriveKey(by, password, algorithm, false, ['sign'])).algorithm.length,
+                await wrong(crypto.subtle.sign('HMAC', password, bytes('x'))),
+                await wrong(crypto.subtle.importKey('raw', bytes('0123456789abcdef'), 'AES-CBC', false, ['encrypt'])),
+                await wrong(crypto.subtle.deriveBits({ ...by, iterations: 1e9 }, password, 256)),
             ];
         }");
-    let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError"]"#;
+    let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError","ad35240ac683febfaf3cd49d845473fbbbaa2437f5f82d5a415ae00ac76c6bfccf9a9b8d6d2fe4a1",512,"InvalidAccessError","NotSupportedError","Error"]"#;
     assert_eq!(told.returned.as_deref(), Some(wanted));
 }
 
