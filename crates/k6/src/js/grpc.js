@@ -286,7 +286,7 @@ export class Stream {
     this.#id = host.streamOpen(Client.baseOf(client) + path, linesOf(given.metadata, STREAM)[0], extra);
     hears(this.#id, this);
     const timeout = timeoutOf(given.timeout);
-    if (timeout >= 0) {
+    if (timeout > 0) {
       this.#timer = setTimeout(() => {
         host.socketLeave(this.#id, 0);
         this.#end(StatusDeadlineExceeded, "context deadline exceeded");
@@ -305,7 +305,10 @@ export class Stream {
 
   write(message) {
     if (this.#isOver || this.#hasEnded) return;
-    if (message === undefined || message === null) throw new Error("message cannot be nil");
+    if (message === undefined || message === null) {
+      host.log("warning", "can't send empty message");
+      return;
+    }
     host.socketSay(this.#id, "text", JSON.stringify(message));
   }
 
@@ -315,8 +318,9 @@ export class Stream {
     host.socketClose(this.#id, 0, "");
   }
 
-  #tell(event, ...values) {
-    for (const listener of this.#listeners.get(event)) listener(...values);
+  #tell(event, value = {}) {
+    const told = { ts: Math.floor(Date.now() / 1000) };
+    for (const listener of this.#listeners.get(event)) listener(value, told);
   }
 
   #end(code, message) {
@@ -337,7 +341,7 @@ export class Stream {
   // what came: its kind, and up to two values
   hear(kind, first, second, third) {
     if (this.#isOver) return;
-    if (kind === "text") this.#tell("data", JSON.parse(first), { ts: Date.now() });
+    if (kind === "text") this.#tell("data", JSON.parse(first));
     else if (kind === "close") this.#end(first, third);
     else this.#end(second === TIMED_OUT ? StatusDeadlineExceeded : StatusUnavailable, first || "the connection broke");
   }
