@@ -498,17 +498,20 @@ fn an_imported_script_is_a_scenario() {
     let folder = server.folder.path();
     fs::write(
         folder.join("it.js"),
-        "import http from 'k6/http';
+        "import http from 'k6/http'; import secrets from 'k6/secrets';
 export const options = { vus: 1, duration: '1s', thresholds: { http_req_duration: ['p(50)<0.0001'] } };
-export default () => { http.get(`${__ENV.BASE}/`); };",
+export default async () => { await secrets.get('CODE').catch(() => {}); http.get(`${__ENV.BASE}/`); };",
     )
     .unwrap();
     let base = format!("BASE=http://{}", server.place);
-    let output = run(folder, &["import", "it.js", "-e", &base, "-e", "API_TOKEN=s3cr3t-17", "-o", "it.yaml"]);
+    let given = ["-e", &base, "-e", "API_TOKEN=s3cr3t-17", "-e", "CODE=s3cr3t-18"];
+    let output = run(folder, &[&["import", "it.js", "-o", "it.yaml"], &given[..]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let scenario = fs::read_to_string(folder.join("it.yaml")).unwrap();
     assert!(scenario.contains(&base) && !scenario.contains("s3cr3t"), "{scenario}");
-    assert!(stderr(&output).contains("API_TOKEN is a secret"), "{}", stderr(&output));
+    for name in ["API_TOKEN", "CODE"] {
+        assert!(stderr(&output).contains(&format!("{name} is a secret")), "{}", stderr(&output));
+    }
     let output = run(folder, &["check", "it.yaml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     // a search finds its goals by their place among the objectives: thresholds stand behind them
