@@ -504,7 +504,7 @@ export default async () => { await secrets.get('CODE').catch(() => {}); http.get
     )
     .unwrap();
     let base = format!("BASE=http://{}", server.place);
-    let given = ["-e", &base, "-e", "API_TOKEN=s3cr3t-17", "-e", "CODE=s3cr3t-18"];
+    let given = ["-e", base.as_str(), "-e", "API_TOKEN=s3cr3t-17", "-e", "CODE=s3cr3t-18"];
     let output = run(folder, &[&["import", "it.js", "-o", "it.yaml"], &given[..]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let scenario = fs::read_to_string(folder.join("it.yaml")).unwrap();
