@@ -152,6 +152,10 @@ pub(crate) trait Io {
     fn socket_made(&self, _socket: usize) -> Option<Instant> {
         None
     }
+    /// Version and cipher suite of TLS that a socket speaks, once that is agreed on.
+    fn agreed(&self, _socket: usize) -> Option<(&'static str, &'static str)> {
+        None
+    }
     /// Bytes sent and received so far.
     fn traffic(&self) -> (u64, u64);
     /// Handshakes so far, where there are any.
@@ -232,6 +236,9 @@ impl Io for BoxedIo {
     }
     fn socket_made(&self, socket: usize) -> Option<Instant> {
         (**self).socket_made(socket)
+    }
+    fn agreed(&self, socket: usize) -> Option<(&'static str, &'static str)> {
+        (**self).agreed(socket)
     }
     fn traffic(&self) -> (u64, u64) {
         (**self).traffic()

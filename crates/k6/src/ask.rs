@@ -68,7 +68,7 @@ struct Usual {
 /// Sends a request, and waits for its answer.
 fn ask<'js>(ctx: &Ctx<'js>, method: String, [url, body, params]: [Value<'js>; 3]) -> Result<Value<'js>> {
     let host = host(ctx)?;
-    let Some(usual) = usual(ctx, &host, &method, [&url, &body, &params])? else {
+    let Some(usual) = usual(&host, &method, [&url, &body, &params])? else {
         let request: Function<'js> = beyond(ctx)?.get("request")?;
         return request.call((method, url, body, params));
     };
@@ -102,12 +102,7 @@ fn beyond<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
 }
 
 /// What to send; none where something is not as most requests have it.
-fn usual<'js>(
-    ctx: &Ctx<'js>,
-    host: &Host,
-    method: &str,
-    [url, body, params]: [&Value<'js>; 3],
-) -> Result<Option<Usual>> {
+fn usual<'js>(host: &Host, method: &str, [url, body, params]: [&Value<'js>; 3]) -> Result<Option<Usual>> {
     let Some(url) = url.as_string() else { return Ok(None) };
     let is_body = body.is_string() || body.is_null() || body.is_undefined();
     if !host.is_usual.get() || !is_body {
@@ -144,7 +139,7 @@ fn usual<'js>(
         return Ok(None);
     }
     request.body = bytes::optional(body)?;
-    let head = Head::read(ctx, headers.as_ref())?.lines_with_cookies(&host.agent.borrow());
+    let head = Head::read(headers.as_ref())?.lines_with_cookies(&host.agent.borrow());
     let tags = tags_of(tags.as_ref(), &mut request.name)?;
     Ok(Some(Usual { request, head, tags }))
 }

@@ -16,6 +16,8 @@ use crate::host;
 use crate::modules::thrown;
 use crate::text::utf8;
 
+/// Most rounds of HMAC that a password is derived by.
+const ROUNDS_MAX: f64 = 4e6;
 /// Most random bytes at once.
 const RANDOM_MAX: usize = 16 << 20;
 
@@ -28,6 +30,7 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("b64decode", Func::from(b64decode))?;
     natives.set("digest", Func::from(digest))?;
     natives.set("hmac", Func::from(hmac))?;
+    natives.set("derived", Func::from(derived))?;
     natives.set("random", Func::from(random))?;
     natives.set("compressed", Func::from(compressed))
 }
@@ -174,6 +177,49 @@ fn hmac<'js>(
         }};
     }
     let made: Vec<u8> = algorithms!(&ctx, algorithm.as_str(), signed);
+    buffer(ctx, made)
+}
+
+/// So many bytes of a password (PBKDF2 with HMAC; RFC 8018, 5.2).
+fn derived<'js>(
+    ctx: Ctx<'js>,
+    algorithm: String,
+    password: Value<'js>,
+    salt: Value<'js>,
+    iterations: f64,
+    size: f64,
+) -> Result<ArrayBuffer<'js>> {
+    let (password, salt) = (needed(&ctx, &password)?, needed(&ctx, &salt)?);
+    // no digest is shorter than 16 bytes
+    if !(1.0..=ROUNDS_MAX).contains(&(iterations * (size / 16.0).ceil())) {
+        let why = format!("so much work is not possible: {iterations} iterations for {size} bytes");
+        return Err(thrown(&ctx, &why));
+    }
+    let (iterations, size) = (iterations as u64, size as usize);
+    let mut made: Vec<u8> = Vec::with_capacity(size);
+    macro_rules! derive_by {
+        ($kind:ty) => {{
+            let round = |parts: [&[u8]; 2]| -> Result<Vec<u8>> {
+                let mut mac = <Hmac<$kind> as Mac>::new_from_slice(&password)
+                    .map_err(|error| thrown(&ctx, &error.to_string()))?;
+                parts.into_iter().for_each(|part| mac.update(part));
+                Ok(mac.finalize().into_bytes().to_vec())
+            };
+            let mut block = 0_u32;
+            while made.len() < size {
+                block += 1;
+                let mut last = round([&salt[..], &block.to_be_bytes()[..]])?;
+                let mut sum = last.clone();
+                for _ in 1..iterations {
+                    last = round([&last[..], &[]])?;
+                    sum.iter_mut().zip(&last).for_each(|(sum, byte)| *sum ^= byte);
+                }
+                made.extend(sum);
+            }
+        }};
+    }
+    algorithms!(&ctx, algorithm.as_str(), derive_by);
+    made.truncate(size);
     buffer(ctx, made)
 }
 

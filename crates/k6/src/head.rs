@@ -5,8 +5,8 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Object, Result, Value};
 
 use crate::host::host;
-use crate::modules::thrown;
 use crate::text::Told;
+use crate::vu::Request;
 
 /// Headers that the driver writes.
 const OURS: [&str; 3] = ["Content-Length", "Connection", "Transfer-Encoding"];
@@ -16,10 +16,15 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("headOf", Func::from(head_of))
 }
 
+/// What a line begins with that tells why a request cannot be sent. It is the first of a head.
+const FLAW: &str = ": ";
+
 /// What a script says of a request's head.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     headers: Vec<(String, String)>,
+    /// Why it cannot be sent, in Go's words.
+    flaw: Option<String>,
     /// Cookies that it writes itself.
     cookie: Option<String>,
 }
@@ -28,17 +33,25 @@ impl Head {
     /// Reads an object with headers.
     ///
     /// # Errors
-    /// If one cannot be sent.
-    pub fn read(ctx: &Ctx<'_>, headers: Option<&Object<'_>>) -> Result<Head> {
+    /// What its getters throw.
+    pub fn read(headers: Option<&Object<'_>>) -> Result<Head> {
         let mut head = Head::default();
         for header in headers.into_iter().flat_map(Object::props::<String, Told>) {
             let (written, Told(value)) = header?;
             let name = canonical(&written);
-            if OURS.contains(&name.as_str()) || (name == "Host" && value.is_empty()) {
+            let asks_end = name == "Connection" && value.split(',').any(|word| is_close(word.trim()));
+            if (OURS.contains(&name.as_str()) && !asks_end) || (name == "Host" && value.is_empty()) {
                 continue;
             }
-            if value.contains(['\n', '\r', '\0']) || !is_token(&name) {
-                return Err(thrown(ctx, &format!("invalid header {written}")));
+            let value = if asks_end { "close".to_owned() } else { value };
+            let wrong = match value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+                _ if !is_token(&name) => Some(format!("net/http: invalid header field name {written:?}")),
+                true => Some(format!("net/http: invalid header field value for {name:?}")),
+                false => None,
+            };
+            if let Some(wrong) = wrong {
+                head.flaw.get_or_insert(wrong);
+                continue;
             }
             match head.headers.iter_mut().find(|(known, _)| *known == name) {
                 _ if name == "Cookie" => head.cookie = Some(value),
@@ -56,7 +69,12 @@ impl Head {
     /// Its lines, without cookies. `agent` is the one that names who asks, unless a header does.
     fn lines(&self, agent: &str) -> String {
         let mut lines = String::new();
-        self.headers.iter().for_each(|(name, value)| add_line(&mut lines, name, value));
+        if let Some(flaw) = &self.flaw {
+            add_line(&mut lines, "", flaw);
+        }
+        // as in Go, an agent without a name is none
+        let is_there = |(name, value): &&(String, String)| name != "User-Agent" || !value.is_empty();
+        self.headers.iter().filter(is_there).for_each(|(name, value)| add_line(&mut lines, name, value));
         if !self.has("User-Agent") {
             lines.push_str(agent);
         }
@@ -77,7 +95,7 @@ impl Head {
 type Read = List<(String, Option<String>, bool, bool)>;
 
 fn head_of<'js>(ctx: Ctx<'js>, headers: Value<'js>) -> Result<Read> {
-    let head = Head::read(&ctx, headers.as_object())?;
+    let head = Head::read(headers.as_object())?;
     let lines = head.lines(&host(&ctx)?.agent.borrow());
     let (has_type, has_referer) = (head.has("Content-Type"), head.has("Referer"));
     Ok(List((lines, head.cookie, has_type, has_referer)))
@@ -98,6 +116,26 @@ fn canonical(name: &str) -> String {
 fn is_token(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_fit)
+}
+
+fn is_close(word: &str) -> bool {
+    word.eq_ignore_ascii_case("close")
+}
+
+/// The headers of a head's lines, such as `Name: value`.
+pub(crate) fn headers(head: &str) -> Vec<(String, String)> {
+    let pairs = head.lines().filter_map(|line| line.split_once(": ").filter(|(name, _)| !name.is_empty()));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Gives a request the headers of a head's lines, and what these say besides.
+pub(crate) fn give(request: &mut Request, head: &str) {
+    request.headers = headers(head);
+    if let Some(at) = request.headers.iter().position(|(name, _)| name == "Connection") {
+        request.headers.remove(at);
+        request.closes = true;
+    }
+    request.flaw = head.strip_prefix(FLAW).and_then(|rest| rest.lines().next()).map(str::to_owned);
 }
 
 fn add_line(head: &mut String, name: &str, value: &str) {

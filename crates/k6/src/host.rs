@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rquickjs::convert::List;
 use rquickjs::function::Func;
 use rquickjs::{
-    ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object, Result,
-    Runtime, Value,
+    Array, ArrayBuffer, CatchResultExt, CaughtError, Coerced, Ctx, Function, JsLifetime, Module, Object,
+    Result, Runtime, Value,
 };
 
 use tidemark_scenario::units::Time;
@@ -23,7 +23,7 @@ use crate::memory::Pieces;
 use crate::metrics::{self, Definition, Kind, Metrics};
 use crate::modules::{Modules, thrown};
 use crate::requests::Beside;
-use crate::script::{GrpcTypes, Script};
+use crate::script::{GrpcTls, GrpcTypes, Script};
 use crate::sockets::{Inbox, Sockets};
 use crate::text::Told;
 use crate::vu::{Call, Ending, Input, Output, Place, SCRIPT_STACK_BYTES, Way};
@@ -440,6 +440,7 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
     natives.set("secret", Func::from(secret))?;
     natives.set("grpcLoad", Func::from(grpc_load))?;
     natives.set("grpcConnects", Func::from(grpc_connects))?;
+    natives.set("grpcIgnores", Func::from(grpc_ignores))?;
     natives.set("shared", Func::from(shared))?;
     natives.set("sharedLength", Func::from(shared_length))?;
     natives.set("sharedItem", Func::from(shared_item))?;
@@ -651,16 +652,47 @@ fn grpc_load(ctx: Ctx<'_>, folders: Vec<String>, files: Vec<String>, is_descript
     }))
 }
 
-/// Notes where a client connects to that has loaded these.
-fn grpc_connects(ctx: Ctx<'_>, url: String, loaded: Vec<usize>) -> Result<()> {
+/// Notes where a client connects to that has loaded these: the address, where that is not the URL's, and what it says of
+/// TLS (authorities, certificate, key, whether that has a password).
+fn grpc_connects<'js>(
+    ctx: Ctx<'js>,
+    url: String,
+    loaded: Vec<usize>,
+    address: Option<String>,
+    tls: Option<Array<'js>>,
+) -> Result<()> {
     let host = host(&ctx)?;
     let Some(origin) = url::Url::parse(&url).ok().and_then(|url| crate::rehearsal::origin_of(&url)) else {
         return Ok(());
     };
+    let tls = match tls {
+        Some(tls) => Some(GrpcTls {
+            authorities: tls.get(0)?,
+            certificate: tls.get(1)?,
+            key: tls.get(2)?,
+            has_password: tls.get(3)?,
+        }),
+        None => None,
+    };
     let all = host.script.grpc_types.lock().unwrap_or_else(PoisonError::into_inner);
     let mut origins = host.script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner);
-    let types = origins.entry(origin).or_default();
-    loaded.iter().filter_map(|number| all.get(*number)).for_each(|loaded| types.add(loaded));
+    let target = origins.entry(origin).or_default();
+    loaded.iter().filter_map(|number| all.get(*number)).for_each(|loaded| target.types.add(loaded));
+    // a second one is one too many
+    if let Some(address) = address.filter(|one| target.addresses.len() < 2 && !target.addresses.contains(one))
+    {
+        target.addresses.push(address);
+    }
+    if let Some(tls) = tls.filter(|one| target.tls.len() < 2 && !target.tls.contains(one)) {
+        target.tls.push(tls);
+    }
+    Ok(())
+}
+
+/// Notes parameters of `connect` that are not used.
+fn grpc_ignores(ctx: Ctx<'_>, names: Vec<String>) -> Result<()> {
+    let host = host(&ctx)?;
+    host.script.grpc_unused.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
     Ok(())
 }
 
@@ -731,6 +763,7 @@ fn info<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
     info.set("iterationsCompleted", script.iterations.load(Ordering::Relaxed))?;
     info.set("iterationsInterrupted", script.interrupted.load(Ordering::Relaxed))?;
     info.set("vus", script.users.load(Ordering::Relaxed))?;
+    info.set("vusActive", script.under_way.load(Ordering::Relaxed))?;
     Ok(info)
 }
 

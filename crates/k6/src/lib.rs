@@ -335,10 +335,14 @@ impl K6 {
         let script = &self.script;
         let mut measured = self.measured();
         let dropped = dropped + self.never_begun(asked);
-        let users = script.users.load(Ordering::Relaxed) as f64;
+        // as in k6, who waits for an iteration is not active
+        let active = script.most_under_way.load(Ordering::Relaxed);
+        // a thread may make users for a place that another thread's had before
+        let allowed: u64 = script.told().scenarios.iter().map(|of| of.executor.most_users()).sum();
+        let made = script.users.load(Ordering::Relaxed).min(allowed).max(active);
         measured.set(metrics::DROPPED_ITERATIONS, Kind::Counter, dropped as f64);
-        measured.set(metrics::VUS, Kind::Gauge, users);
-        measured.set(metrics::VUS_MAX, Kind::Gauge, users);
+        measured.set(metrics::VUS, Kind::Gauge, active as f64);
+        measured.set(metrics::VUS_MAX, Kind::Gauge, made as f64);
         Summary::new(script, &measured, seconds)
     }
 
@@ -355,6 +359,12 @@ impl K6 {
             unread(of, &format!("scenarios.{scenario}."), &KNOWN_SCENARIO_OPTIONS)
         });
         unread(options, "", &KNOWN_OPTIONS).into_iter().chain(of_scenarios).collect()
+    }
+
+    /// Parameters that it gives to clients of gRPC and that nobody reads here.
+    pub fn parameters_not_read(&self) -> Vec<String> {
+        let unused = self.script.grpc_unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.iter().map(|name| format!("{name} of grpc.Client.connect")).collect()
     }
 
     /// Requests that were not sent, as their URL leads nowhere: the script saw them fail.

@@ -66,8 +66,14 @@ const LIBRARIES: &[(&str, &str)] = &[
 const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "k6/browser drives a browser; this program drives protocols"),
     ("k6/experimental/browser", "k6/browser drives a browser; this program drives protocols"),
-    ("k6/experimental/redis", "k6/experimental/redis is not supported"),
-    ("k6/experimental/streams", "k6/experimental/streams is not supported"),
+    (
+        "k6/experimental/redis",
+        "k6/experimental/redis is not supported; a scenario's `redis` steps send to a Redis (docs/redis.md)",
+    ),
+    (
+        "k6/experimental/streams",
+        "k6/experimental/streams is not supported; k6/experimental/fs and k6/experimental/csv read files in parts",
+    ),
 ];
 
 /// Finds and loads modules.

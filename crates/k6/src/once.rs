@@ -61,7 +61,10 @@ impl K6 {
         let mut sent = Vec::new();
         let mut arrived = VecDeque::new();
         let mut answer = |request: Box<Request>| {
-            let Request { method, url, headers, body, .. } = *request;
+            let Request { method, url, headers, body, flaw, .. } = *request;
+            if let Some(error) = flaw {
+                return Answer { error_code: 1_000, error, ..Answer::default() };
+            }
             let request = SentOnce { method, url, headers, body };
             let (status, head, body) = answer(&request);
             sent.push(request);
@@ -90,7 +93,12 @@ impl K6 {
                     let mut measured = Measured::default();
                     metrics.add_to(&mut measured);
                     let ended = self.script.aborted().or_else(|| self.script.failed());
-                    return Ok(Once { returned, sent, checks: summary::checks(&measured), ended });
+                    return Ok(Once {
+                        returned,
+                        sent,
+                        checks: summary::checks(&self.script, &measured),
+                        ended,
+                    });
                 }
             };
         }

@@ -92,13 +92,14 @@ impl Common {
         })
     }
 
-    /// The certificate that a host of an origin gets.
+    /// The certificate that a host of an origin gets. k6 itself only warns of `domains`, and shows each host one that it takes;
+    /// here they choose among several, and a host that none names gets the first.
     pub fn certificate(&self, origin: &str) -> Option<&Certificate> {
         let (host, _) = host_of(origin)?;
         let fits = |of: &&Certificate| {
             of.domains.is_empty() || of.domains.iter().any(|domain| matches_host(domain, host))
         };
-        self.certificates.iter().find(fits)
+        self.certificates.iter().find(fits).or(self.certificates.first())
     }
 
     /// The pattern by which nothing is sent to a host.
@@ -211,6 +212,20 @@ impl Executor {
             }
             Executor::RampingVus { stages, .. } | Executor::RampingArrivalRate { stages, .. } => {
                 stages.iter().map(|stage| stage.duration).sum()
+            }
+        }
+    }
+
+    /// Most users at once.
+    pub fn most_users(&self) -> u64 {
+        match self {
+            Executor::SharedIterations { vus, .. }
+            | Executor::PerVuIterations { vus, .. }
+            | Executor::ConstantVus { vus, .. }
+            | Executor::ConstantArrivalRate { vus, .. }
+            | Executor::RampingArrivalRate { vus, .. } => *vus,
+            Executor::RampingVus { from, stages } => {
+                stages.iter().map(|stage| stage.target as u64).fold(*from, u64::max)
             }
         }
     }
@@ -578,6 +593,19 @@ mod tests {
         assert_eq!(common.blocks("X.test"), Some("x.test"));
         assert_eq!(common.blocks("a.y.test"), Some("*.y.test"));
         assert_eq!(common.blocks("y.test"), None);
+    }
+
+    #[test]
+    fn every_host_gets_a_certificate() {
+        let of = |domains: &[&str], name: &str| json!({"domains": domains, "cert": name, "key": "k"});
+        let options = json!({"tlsAuth": [of(&["a.test"], "one"), of(&["*.b.test"], "two")]});
+        let common = Common::read(&options).unwrap();
+        for (origin, name) in
+            [("https://a.test:8443", "one"), ("grpcs://X.b.test", "two"), ("https://c.test", "one")]
+        {
+            assert_eq!(common.certificate(origin).unwrap().certificate, name, "{origin}");
+        }
+        assert_eq!(Common::default().certificate("https://a.test"), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 const REST: Duration = Duration::from_millis(100);
 /// How long the others of its thread rest, whose iterations are all done: the end of the load ends it.
 const LONG_REST: Duration = Duration::from_secs(3_600);
-/// k6's number of a URL that is none, and of other errors.
+/// k6's number of a URL or header that is none, and of other errors.
 const INVALID_URL: u32 = 1000;
 /// k6's number of a host that `blockHostnames` names.
 const BLOCKED_HOST: u32 = 1111;
@@ -291,7 +291,10 @@ impl Users {
         if let Input::Call(_) = &input {
             self.at_work += 1;
             if !self.is_main {
-                self.script.under_way.fetch_add(1, Ordering::Relaxed);
+                let now = self.script.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+                if now > self.script.most_under_way.load(Ordering::Relaxed) {
+                    self.script.most_under_way.fetch_max(now, Ordering::Relaxed);
+                }
             }
         }
         let output = user.vu.resume(input);
@@ -496,6 +499,9 @@ impl Users {
     /// # Errors
     /// Why it cannot be sent.
     fn placed(&mut self, kind: usize, request: &mut Request) -> Result<ProgramRequest, Unplaced> {
+        if let Some(why) = request.flaw.take() {
+            return Err(Unplaced::Nowhere(INVALID_URL, why));
+        }
         let way = self.way(kind, request)?;
         if let Some(call) = &way.call {
             let call = call.as_ref().map_err(|why| Unplaced::Unsendable(why.clone()))?;
@@ -518,6 +524,7 @@ impl Users {
             body: request.body.take(),
             websocket: request.websocket.take(),
             stays_open: request.is_stream,
+            closes: request.closes,
             without_cookies: true,
             ..ProgramRequest::default()
         })

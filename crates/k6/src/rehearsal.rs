@@ -12,7 +12,7 @@ use url::Url;
 use crate::label::label_of;
 use crate::metrics::Metrics;
 use crate::requests::is_grpc;
-use crate::script::{GrpcTypes, Script};
+use crate::script::{GrpcTarget, Script};
 use crate::sockets::{News, SWITCHING};
 use crate::vu::{Answer, Call, Input, Output, Place, Request, Vu};
 
@@ -40,8 +40,10 @@ pub struct Sent {
     pub origins: Vec<String>,
     /// What its requests are counted as, by function.
     pub labels: Vec<(String, Vec<String>)>,
-    /// Message types of gRPC that it loads, by origin.
-    pub types: HashMap<String, GrpcTypes>,
+    /// What its clients of gRPC say, by origin.
+    pub grpc: HashMap<String, GrpcTarget>,
+    /// Environment variables that it got as secrets.
+    pub secrets: Vec<String>,
     /// The first that it asks for which is no URL.
     pub nowhere: Option<String>,
     /// The first exception, as it may be why something is not known.
@@ -85,7 +87,8 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
     if has("teardown") {
         rehearsal.function("teardown", Place::NONE, &mut Vec::new());
     }
-    rehearsal.sent.types = script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    rehearsal.sent.secrets = script.secret_names();
+    rehearsal.sent.grpc = script.grpc_origins.lock().unwrap_or_else(PoisonError::into_inner).clone();
     rehearsal.sent
 }
 

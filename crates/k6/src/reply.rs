@@ -74,6 +74,7 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("replyHead", Func::from(head))?;
     natives.set("replyCookies", Func::from(cookies))?;
     natives.set("replyTimes", Func::from(times))?;
+    natives.set("replyTls", Func::from(tls))?;
     natives.set("replyBytes", Func::from(bytes))?;
     natives.set("replyText", Func::from(text))?;
     natives.set("failed", Func::from(failed))
@@ -152,6 +153,30 @@ fn times(reply: Held<'_>) -> Vec<f64> {
     vec![duration_ms, parts.blocked, parts.connecting, parts.handshaking, parts.receiving]
 }
 
+/// Version and cipher suite of TLS as k6 names them; nothing without TLS.
+fn tls(reply: Held<'_>) -> List<(&'static str, String)> {
+    let answer = &reply.borrow().answer;
+    List((tls_version(answer), answer.tls.map_or_else(String::new, |(_, suite)| tls_suite(suite))))
+}
+
+/// The version of TLS as k6 names it; nothing without TLS.
+pub(crate) fn tls_version(answer: &Answer) -> &'static str {
+    match answer.tls {
+        Some(("TLS 1.3", _)) => "tls1.3",
+        Some(_) => "tls1.2",
+        None => "",
+    }
+}
+
+/// A cipher suite as Go names it: `TLS_AES_128_GCM_SHA256`.
+fn tls_suite(suite: &str) -> String {
+    let is_short = |suite: &&str| suite.starts_with("TLS_ECDHE_") && suite.ends_with("_POLY1305");
+    match suite.strip_prefix("TLS13_") {
+        Some(rest) => format!("TLS_{rest}"),
+        None => suite.strip_suffix("_SHA256").filter(is_short).unwrap_or(suite).to_owned(),
+    }
+}
+
 /// Its body as bytes.
 fn bytes<'js>(ctx: Ctx<'js>, reply: Held<'js>) -> Result<Value<'js>> {
     let larger: Value<'_> = reply.get(BYTES)?;
@@ -175,4 +200,21 @@ fn text<'js>(ctx: Ctx<'js>, reply: Held<'js>) -> Result<Text<'js>> {
 fn failed(ctx: Ctx<'_>, error_code: u32, error: String, method: String, head: String) -> Result<Held<'_>> {
     let answer = Answer { error_code, error, ..Answer::default() };
     of(&ctx, &*host(&ctx)?, answer, Asked { method, head })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tls_suite;
+
+    #[test]
+    fn cipher_suites_have_the_names_of_go() {
+        for (suite, name) in [
+            ("TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+            ("TLS13_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+        ] {
+            assert_eq!(tls_suite(suite), name);
+        }
+    }
 }

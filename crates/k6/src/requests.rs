@@ -12,6 +12,7 @@ use tidemark_record::GrpcCode;
 
 use crate::ask::time;
 use crate::bytes;
+use crate::head;
 use crate::host::{Host, host};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
@@ -38,7 +39,7 @@ pub(crate) struct Made {
 impl Made {
     /// Of a request with these lines of a head, which become its headers.
     pub fn of(host: &Host, request: &mut Request, head: String, (group, tags): (String, String)) -> Made {
-        request.headers = headers(&head);
+        head::give(request, &head);
         if let Some(url) = below(host, &request.url) {
             request.url = url;
         }
@@ -96,12 +97,6 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
     natives.set("send", Func::from(send))?;
     natives.set("sendBeside", Func::from(send_beside))?;
     natives.set("awaitBeside", Func::from(await_beside))
-}
-
-/// The headers in lines such as `Name: value`.
-pub(crate) fn headers(head: &str) -> Vec<(String, String)> {
-    let pairs = head.lines().filter_map(|line| line.split_once(": "));
-    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Whether a URL is a method of gRPC.
@@ -270,6 +265,7 @@ fn measure(host: &Host, made: &Made, answer: &Answer, is_expected: bool) {
         ("error_code", code),
         ("error", &answer.error),
         ("proto", "HTTP/1.1"),
+        ("tls_version", reply::tls_version(answer)),
     ];
     let own = if made.is_judged { &own[..] } else { &own[..4] };
     let received_bytes = answer.head.len() + answer.body.len();

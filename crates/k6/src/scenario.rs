@@ -8,7 +8,7 @@ use tidemark_scenario::units::Time;
 
 use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
-use crate::script::{GrpcTypes, Script};
+use crate::script::{GrpcTarget, Script};
 
 /// The scenario of a script that lies beside it under this name.
 ///
@@ -37,12 +37,33 @@ pub(crate) fn scenario(
     // the script says where files are from where it is itself
     let beside_script =
         |path: &str| Path::new(file).with_file_name("").join(path).to_string_lossy().into_owned();
-    let opened = |pem: &str| {
+    let opened = |what: &str, pem: &str| {
         let found = script.file_with(pem).ok_or_else(|| {
-            format!("{file}: options: tlsAuth: cert and key are what open() returns of a file in PEM; write them to files")
+            format!("{file}: {what} is what open() returns of a file in PEM; write it to a file")
         })?;
         Ok::<_, String>(verbatim(&beside_script(&found.to_string_lossy())))
     };
+    let none = GrpcTarget::default();
+    let of_grpc = |origin: &str| sent.grpc.get(origin).unwrap_or(&none);
+    for (origin, GrpcTarget { types, addresses, tls }) in &sent.grpc {
+        if types.descriptors.len() > 1 || !(types.descriptors.is_empty() || types.protos.is_empty()) {
+            return Err(format!(
+                "{file}: for {origin} load files of .proto, or one descriptor set (loadProtoset)"
+            ));
+        }
+        if addresses.len() > 1 || tls.len() > 1 {
+            return Err(format!(
+                "{file}: all clients that connect to {origin} need the same address and tls"
+            ));
+        }
+        if tls.iter().any(|tls| tls.has_password || tls.authorities.len() > 1) {
+            let how =
+                "decrypt the key (openssl pkey -in key.pem -out plain.pem), and join cacerts in one file";
+            return Err(format!(
+                "{file}: {origin}: tls: password, or several cacerts, are not supported; {how}"
+            ));
+        }
+    }
     // how an origin is reached; any of several may be another's
     let tls = |origin: &str| {
         let mut tls = Map::default();
@@ -52,22 +73,37 @@ pub(crate) fn scenario(
         if common.insecure {
             tls.insert("insecure", true);
         }
-        if let Some(own) = common.certificate(origin) {
-            tls.insert("certificate", opened(&own.certificate)?);
-            tls.insert("key", opened(&own.key)?);
+        // what a client says itself stands in place of the options
+        let of_client = of_grpc(origin).tls.first();
+        if let Some(authority) = of_client.and_then(|tls| tls.authorities.first()) {
+            tls.insert("ca", opened("tls: cacerts", authority)?);
+        }
+        let own = match of_client {
+            Some(tls) => Some(("tls: cert and key", &tls.certificate, &tls.key)),
+            None => {
+                let own = common.certificate(origin);
+                own.map(|own| ("options: tlsAuth: cert and key", &own.certificate, &own.key))
+            }
+        };
+        if let Some((what, certificate, key)) = own.filter(|(_, one, key)| !one.is_empty() && !key.is_empty())
+        {
+            tls.insert("certificate", opened(what, certificate)?);
+            tls.insert("key", opened(what, key)?);
         }
         Ok::<_, String>(tls)
     };
-    // reflection tells the types where no client loads any
-    let none = GrpcTypes::default();
-    let types_of = |origin: &str| sent.types.get(origin).unwrap_or(&none);
-    for (origin, types) in &sent.types {
-        if types.descriptors.len() > 1 || !(types.descriptors.is_empty() || types.protos.is_empty()) {
-            return Err(format!(
-                "{file}: for {origin} load files of .proto, or one descriptor set (loadProtoset)"
-            ));
+    // an authority that is only asked for is reached by the address that a client connects to
+    let address = |origin: &str| match of_grpc(origin).addresses.first() {
+        Some(address) => {
+            let scheme = origin.split("://").next().unwrap_or_default();
+            let has_port = address.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+            let own = if has_port { address.clone() } else { format!("{address}:443") };
+            Some(common.address(&format!("{scheme}://{own}")).unwrap_or(own))
         }
-    }
+        None => common.address(origin),
+    };
+    // reflection tells the types where no client loads any
+    let types_of = |origin: &str| &of_grpc(origin).types;
     let of = |paths: &[String]| -> Vec<Value> {
         paths.iter().map(|path| Value::from(verbatim(&beside_script(path)))).collect()
     };
@@ -82,7 +118,7 @@ pub(crate) fn scenario(
     let mut targets = Map::default();
     for (at, origin) in others.iter().enumerate() {
         let mut target = Map::from([("url", verbatim(origin))]);
-        if let Some(address) = common.address(origin) {
+        if let Some(address) = address(origin) {
             target.insert("connect to", verbatim(&address));
         }
         let tls = tls(origin)?;
@@ -166,7 +202,7 @@ pub(crate) fn scenario(
         name: Some(verbatim(name).into()),
         system: Some(System {
             url: Some(verbatim(system).into()),
-            connect_to: common.address(system).map(|address| verbatim(&address).into()),
+            connect_to: address(system).map(|address| verbatim(&address).into()),
             tls: tls(system)?,
             protos: protos(system),
             includes: includes(system),

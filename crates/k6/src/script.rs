@@ -1,7 +1,7 @@
 //! A script: what all its users share.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -98,12 +98,16 @@ pub(crate) struct Script {
     next_slot_ns: AtomicU64,
     /// Iterations that have begun and not ended.
     pub under_way: AtomicU64,
+    /// Most of them at once.
+    pub most_under_way: AtomicU64,
     /// Iterations that ended where they were.
     pub interrupted: AtomicU64,
     /// What its clients of gRPC load of message types.
     pub grpc_types: Mutex<Vec<GrpcTypes>>,
-    /// What clients have loaded that connect to an origin.
-    pub grpc_origins: Mutex<HashMap<String, GrpcTypes>>,
+    /// What clients say that connect to an origin.
+    pub grpc_origins: Mutex<HashMap<String, GrpcTarget>>,
+    /// What its clients of gRPC are told and do not use.
+    pub grpc_unused: Mutex<BTreeSet<String>>,
     /// Whether it imports what opens WebSockets.
     pub opens_websockets: AtomicBool,
     /// Whether it may list the fields of an answer.
@@ -137,6 +141,30 @@ impl GrpcTypes {
         add(&mut self.includes, &others.includes);
         add(&mut self.descriptors, &others.descriptors);
     }
+}
+
+/// What clients of gRPC say of where they connect to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrpcTarget {
+    /// What they have loaded.
+    pub types: GrpcTypes,
+    /// Where connections go, where that is not what is asked for; two at most.
+    pub addresses: Vec<String>,
+    /// What they say of TLS; two at most.
+    pub tls: Vec<GrpcTls>,
+}
+
+/// What a client of gRPC says of TLS, as PEM; nothing where it says none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrpcTls {
+    /// Authorities that it trusts.
+    pub authorities: Vec<String>,
+    /// Its own certificate.
+    pub certificate: String,
+    /// The key of that.
+    pub key: String,
+    /// Whether the key has a password.
+    pub has_password: bool,
 }
 
 /// What a script says of itself.
@@ -185,9 +213,11 @@ impl Script {
             nowhere: AtomicU64::new(0),
             next_slot_ns: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            most_under_way: AtomicU64::new(0),
             interrupted: AtomicU64::new(0),
             grpc_types: Mutex::default(),
             grpc_origins: Mutex::default(),
+            grpc_unused: Mutex::default(),
             opens_websockets: AtomicBool::new(false),
             lists_fields: AtomicBool::new(false),
             is_rehearsal: false,
@@ -257,6 +287,13 @@ impl Script {
         if !value.is_empty() && secrets.len() < SECRETS_MAX && !secrets.contains(&value) {
             secrets.push(value);
         }
+    }
+
+    /// The names of what it keeps out of them, in its environment.
+    pub fn secret_names(&self) -> Vec<String> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.env.iter().filter(|(_, value)| secrets.contains(value));
+        kept.map(|(name, _)| name.clone()).collect()
     }
 
     /// The file with this text, of those that it opened: relative to its own folder where it is below that.
@@ -332,7 +369,7 @@ impl Script {
     }
 
     /// The same without the secrets that the script was given.
-    fn masked<'a>(&self, words: &'a str) -> Cow<'a, str> {
+    pub fn masked<'a>(&self, words: &'a str) -> Cow<'a, str> {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         secrets.iter().fold(Cow::Borrowed(words), |words, secret| match words.contains(secret) {
             true => words.replace(secret, MASK).into(),

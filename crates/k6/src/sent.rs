@@ -43,6 +43,7 @@ impl Sent {
             body: if self.discards_body { Vec::new() } else { view.body().to_vec() },
             duration_ms: view.service().unwrap_or_else(|| self.at.elapsed()).as_secs_f64() * 1_000.0,
             parts: parts(view.parts().unwrap_or_default()),
+            tls: view.tls(),
             ..Answer::default()
         }
     }

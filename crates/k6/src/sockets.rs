@@ -9,6 +9,7 @@ use rquickjs::{Array, ArrayBuffer, Ctx, Object, Result, Value};
 use tidemark_drive::{Heard, Said};
 
 use crate::bytes;
+use crate::head;
 use crate::host::{self, Host, SLEEP_MAX};
 use crate::metrics::{self, Kind};
 use crate::modules::thrown;
@@ -212,7 +213,7 @@ fn open_stream<'js>(ctx: Ctx<'js>, Told(url): Told, Told(head): Told, extra: Arr
     let request = Request {
         method: "POST".into(),
         url: url.clone(),
-        headers: requests::headers(&head),
+        headers: head::headers(&head),
         name: name.clone(),
         is_stream: true,
         ..Request::default()
@@ -281,7 +282,7 @@ fn open<'js>(
     let mut request = Request {
         method: "GET".into(),
         url: asked,
-        headers: requests::headers(&head),
+        headers: head::headers(&head),
         name,
         websocket: Some(protocols.collect()),
         ..Request::default()

@@ -49,11 +49,11 @@ impl ThresholdOutcome {
     }
 }
 
-/// All checks that were measured, in the order in which they came.
-pub(crate) fn checks(measured: &Measured) -> Vec<ScriptCheck> {
+/// All checks that were measured, in the order in which they came, without secrets.
+pub(crate) fn checks(script: &Script, measured: &Measured) -> Vec<ScriptCheck> {
     let told = measured.checks().map(|(group, name, CheckCounts { passes, fails })| ScriptCheck {
-        group: group.to_owned(),
-        name: name.to_owned(),
+        group: script.masked(group).into_owned(),
+        name: script.masked(name).into_owned(),
         passes,
         fails,
     });
@@ -159,7 +159,7 @@ impl Summary {
             let empty = Values::new(definitions[part.metric].kind);
             put(&part.written, (part.metric, &definitions[part.metric]), values.as_ref().unwrap_or(&empty));
         }
-        let checks = checks(measured);
+        let checks = checks(script, measured);
         let data = json!({
             "options": {"summaryTrendStats": trend, "summaryTimeUnit": "", "noColor": true},
             "state": {"isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": seconds * 1_000.0},

@@ -113,6 +113,10 @@ pub(crate) struct Request {
     pub websocket: Option<Vec<String>>,
     /// Whether it opens a stream of gRPC.
     pub is_stream: bool,
+    /// Whether its connection is closed after it.
+    pub closes: bool,
+    /// Why it cannot be sent, if so.
+    pub flaw: Option<String>,
 }
 
 impl Request {
@@ -152,6 +156,8 @@ pub(crate) struct Answer {
     /// From when it was sent to its last byte, ms.
     pub duration_ms: f64,
     pub parts: Parts,
+    /// Version and cipher suite of TLS, where it came by that.
+    pub tls: Option<(&'static str, &'static str)>,
     /// k6's number of the error, 0 without one.
     pub error_code: u32,
     /// The error in words.

@@ -541,6 +541,8 @@ fn webcrypto() {
             const jwk = await crypto.subtle.exportKey('jwk', key);
             const again = await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']);
             const made = await crypto.subtle.generateKey({ name: 'HMAC', hash: { name: 'SHA-512' } }, true, ['sign', 'verify']);
+            const password = await crypto.subtle.importKey('raw', bytes('password'), 'PBKDF2', false, ['deriveBits', 'deriveKey']);
+            const by = { name: 'PBKDF2', hash: 'SHA-256', salt: bytes('salt'), iterations: 3 };
             const wrong = async (promise) => { try { await promise; return null; } catch (error) { return error.name; } };
             return [
                 imported === crypto, hex(await crypto.subtle.digest('SHA-256', bytes('abc'))), hex(signature),
@@ -550,9 +552,14 @@ fn webcrypto() {
                 (await crypto.subtle.exportKey('raw', made)).byteLength,
                 await wrong(crypto.subtle.exportKey('raw', again)), await wrong(crypto.subtle.verify('HMAC', again, signature, bytes('x'))),
                 await wrong(crypto.subtle.encrypt({ name: 'AES-GCM' }, key, bytes('x'))), await wrong(crypto.subtle.digest('MD5', bytes('x'))),
+                hex(await crypto.subtle.deriveBits(by, password, 320)),
+                (await crypto.subtle.deriveKey(by, password, algorithm, false, ['sign'])).algorithm.length,
+                await wrong(crypto.subtle.sign('HMAC', password, bytes('x'))),
+                await wrong(crypto.subtle.importKey('raw', bytes('0123456789abcdef'), 'AES-CBC', false, ['encrypt'])),
+                await wrong(crypto.subtle.deriveBits({ ...by, iterations: 1e9 }, password, 256)),
             ];
         }");
-    let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError"]"#;
+    let wanted = r#"[true,"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",true,false,"a2V5","HS256",true,128,"InvalidAccessError","InvalidAccessError","NotSupportedError","NotSupportedError","ad35240ac683febfaf3cd49d845473fbbbaa2437f5f82d5a415ae00ac76c6bfccf9a9b8d6d2fe4a1",512,"InvalidAccessError","NotSupportedError","Error"]"#;
     assert_eq!(told.returned.as_deref(), Some(wanted));
 }
 
@@ -592,6 +599,7 @@ fn files_tables_and_secrets() {
 import { open as openFile, SeekMode } from 'k6/experimental/fs';
 import csv, { parse } from 'k6/experimental/csv';
 import secrets from 'k6/secrets';
+import { check } from 'k6';
 let file, table, objects, some, parser;
 const broken = [];
 (async () => {
@@ -605,6 +613,7 @@ const broken = [];
     }
 })();
 export default async function () {
+    check(1, { [`it is ${await secrets.get('PATH')}`]: true });
     const buffer = new Uint8Array(4);
     const read = [];
     for (let n; (n = await file.read(buffer)) !== null; ) read.push([n, String.fromCharCode(...buffer.subarray(0, n))]);
@@ -640,7 +649,93 @@ export default async function () {
         bounds: Default::default(),
     };
     let k6 = K6::read(&source).unwrap();
-    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    assert_eq!(k6.rehearse(&source).unwrap().secrets, ["PATH"]);
+    let once = k6.run_once("default", |_| Default::default()).unwrap();
+    assert_eq!(checks(&once), [("::it is ***SECRET_REDACTED***".to_owned(), 1, 0)]);
+    let told = once.returned.unwrap();
     let wanted = r#"[{"name":"words.txt","size":10},[[4,"abcd"],[4,"efgh"],[2,"ij"],3],3,["ann","a, \"b\"\nc"],[{"name":"ann","words":"a, \"b\"\nc"},{"name":"bob","words":""}],[["1","x|y"],["2","z"]],2,true,true,true,[true,true,true]]"#;
     assert_eq!(told, wanted);
+}
+
+/// What k6 1.8.1 gives back.
+#[test]
+fn tables_are_read_as_k6_reads_them() {
+    let text = r#"
+import { open as openFile } from 'k6/experimental/fs';
+import csv from 'k6/experimental/csv';
+const told = [];
+(async () => {
+    for (const options of [
+        { toLine: 0 }, { fromLine: 2 }, { asObjects: true, toLine: 1 }, { fromLine: 5 }, { asObjects: true, skipFirstLine: true },
+        { asObjects: true, fromLine: 1 }, { fromLine: 2, toLine: 2 },
+    ]) {
+        try { told.push([...await csv.parse(await openFile('rows.csv'), options)]); } catch (error) { told.push(error.message); }
+    }
+    const parser = new csv.Parser(await openFile('bad.csv'));
+    for (let at = 0; at < 4; at += 1) {
+        try { told.push((await parser.next()).value); } catch (error) { told.push(error.message); }
+    }
+})();
+export default () => told;"#;
+    let others = [("rows.csv", "n,m\r\n1,\"a\r\nb\"\r\n2,c\r\n"), ("bad.csv", "a,b\n1,x\"y\n2\n\n3,z")];
+    let k6 = read("script.js", text, &others).unwrap();
+    let told = k6.run_once("default", |_| Default::default()).unwrap().returned.unwrap();
+    let wanted = serde_json::json!([
+        [["n", "m"], ["1", "a\nb"], ["2", "c"]],
+        [["2", "c"]],
+        [{"n": "1", "m": "a\nb"}],
+        "failed to create a new parser; reason: failed to skip lines until line 5; reason: EOF",
+        "failed to create a new parser; reason: the 'header' option cannot be enabled when 'skipFirstLine' is true",
+        "failed to create a new parser; reason: the 'header' option cannot be enabled when 'fromLine' is set to a value greater than 0",
+        "failed to interpret the provided Parser options; reason: fromLine must be less than or equal to toLine",
+        ["a", "b"],
+        "parse error on line 2, column 4: bare \" in non-quoted field",
+        "record on line 3: wrong number of fields",
+        ["3", "z"],
+    ]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), wanted);
+}
+
+/// What k6 1.8.1 makes of parameters and metadata, but for the spaces around a value.
+#[test]
+fn grpc_takes_what_k6_takes() {
+    let text = r#"
+import grpc from 'k6/net/grpc';
+const client = new grpc.Client();
+const threw = (does) => { try { does(); return null; } catch (error) { return error.message.split('parameters: ')[1]; } };
+export default () => {
+    const told = [
+        { plaintext: 'yes' }, { maxSendSize: 1.5 }, { tls: 'x' }, { reflectMetadata: { a: 1 } }, { authority: 1 }, { nope: 1 },
+    ].map((params) => threw(() => client.connect('127.0.0.1:1', params)));
+    client.connect('127.0.0.1:1', { plaintext: true, timeout: '5s', maxReceiveSize: 1024 });
+    for (const params of [{ nope: 1 }, { metadata: { a: 1 } }, { metadata: { 'a-bin': 'x' } }, { metadata: ['a'] }]) {
+        told.push(threw(() => client.invoke('a.B/C', {}, params)));
+    }
+    const { headers, trailers } = client.invoke('a.B/C', {}, { metadata: { 'a-bin': new Uint8Array([104, 105]), b: ' c d ' } });
+    return [told, headers, trailers];
+};"#;
+    let k6 = read("script.js", text, &[]).unwrap();
+    let head = "content-type: application/grpc\ngrpc-encoding: gzip\ngrpc-accept-encoding: gzip\nx-bin: aGk=\n\ny-bin: w6n/\n";
+    let once = k6.run_once("default", |_| (10_000, head.into(), Vec::new())).unwrap();
+    let wanted = serde_json::json!([
+        [
+            "invalid plaintext value: 'yes', it needs to be boolean",
+            "invalid maxSendSize value: '1.5', it needs to be an integer",
+            "invalid tls value, expected (optional) keys: cert, key, password, and cacerts",
+            "invalid reflectMetadata param: \"a\" value must be a string",
+            "invalid authority value: '1', it needs to be a string",
+            "unknown connect param: \"nope\"",
+            "unknown param: \"nope\"",
+            "invalid metadata param: \"a\" value must be a string",
+            "invalid metadata param: \"a-bin\" value must be binary",
+            "invalid metadata param: must be an object with key-value pairs",
+        ],
+        {"content-type": ["application/grpc"], "grpc-accept-encoding": ["gzip"], "x-bin": ["hi"]},
+        {"y-bin": ["é\u{fffd}"]},
+    ]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&once.returned.unwrap()).unwrap(), wanted);
+    let sent = [("a-bin", "aGk"), ("b", "c d")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(once.sent[0].headers, sent);
+    let ignored = ["maxReceiveSize of grpc.Client.connect", "timeout of grpc.Client.connect"];
+    assert_eq!(k6.parameters_not_read(), ignored);
 }

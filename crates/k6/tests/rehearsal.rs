@@ -108,12 +108,39 @@ fn websockets_are_rehearsed() {
 }
 
 #[test]
+fn connections_of_grpc_are_in_the_scenario() {
+    let scenario = |params: &str| {
+        let (k6, sent) = read(&format!(
+            "import grpc from 'k6/net/grpc';
+            const pem = open('./lib.js');
+            const client = new grpc.Client();
+            export default function () {{
+                client.connect('127.0.0.1:2', {params});
+                client.invoke('a.B/C', {{}});
+            }}"
+        ))?;
+        k6.scenario("script.js", &[], &sent).map(|made| made.to_yaml()).map_err(|error| error.to_string())
+    };
+    let told = scenario("{ authority: 'shop.test', tls: { cacerts: [pem], cert: pem, key: pem } }").unwrap();
+    for words in ["grpcs://shop.test", "connect to:", "127.0.0.1:2", "ca:", "certificate:", "key:", "lib.js"]
+    {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+    for params in ["{ tls: { cert: pem, key: pem, password: 'x' } }", "{ tls: { cacerts: ['x'] } }"] {
+        let told = scenario(params).unwrap_err();
+        assert!(told.contains("tls:"), "{told}");
+    }
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     for (text, words) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2"),
         ("import x from 'k6/nothing';\nexport default function () {}", "there is no module k6/nothing"),
         ("import x from 'https://example.org/a.js';\nexport default function () {}", "nothing is fetched"),
         ("import { browser } from 'k6/browser';\nexport default function () {}", "drives protocols"),
+        ("import r from 'k6/experimental/redis';\nexport default function () {}", "`redis` steps"),
+        ("import s from 'k6/experimental/streams';\nexport default function () {}", "k6/experimental/csv"),
         ("export const options = {};", "exports no function default"),
         ("const x = null;\nx.y;\nexport default function () {}", "script.js:2"),
         (

@@ -122,6 +122,13 @@ impl Verb {
     }
 }
 
+/// Where iterations stand, in place of a flag of k6's.
+const NO_ITERATIONS: &str = "a script's options say how many (export const options = { iterations: 10 }), a scenario's \
+    `limits: {sessions: 10}`; -d TIME says how long";
+/// Where stages stand, in place of a flag of k6's.
+const NO_STAGE: &str = "stages are options of a script (-c N scales them to N users), and `load: phases` of a scenario; \
+    tidemark import script.js -o my.yaml writes one";
+
 /// `tidemark run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -178,8 +185,14 @@ pub struct RunArguments {
     #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
     _hold: Option<String>,
     /// No flag here: the error names the one that is.
-    #[arg(long = "vus", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--users"))]
+    #[arg(long = "vus", short = 'u', hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--users"))]
     _vus: Option<String>,
+    /// No flag here: the error says where it stands.
+    #[arg(long = "iterations", short = 'i', hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest(NO_ITERATIONS))]
+    _iterations: Option<String>,
+    /// No flag here: the error says where it stands.
+    #[arg(long = "stage", short = 's', hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest(NO_STAGE))]
+    _stage: Option<String>,
     /// Users of a closed load. Under a load with a rate: connections, made beforehand and used in turn
     #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
     pub users: Option<u32>,

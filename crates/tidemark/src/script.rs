@@ -26,13 +26,13 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
 }
 
-/// The scenario that runs a script, which it names so, and how many thresholds that has. `given` is what the command line
-/// says of the load.
+/// The scenario that runs a script, which it names so, how many thresholds that has, and which environment variables it gets
+/// as secrets. `given` is what the command line says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
     (env, args): (&[(String, String)], &[String]),
     given: Given,
-) -> Result<(String, usize), Failure> {
+) -> Result<(String, usize, Vec<String>), Failure> {
     let name = &file.display().to_string();
     let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
@@ -40,7 +40,7 @@ pub fn scenario_of(
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;
-    Ok((k6.scenario(named, args, &sent).map_err(failed)?.to_yaml(), k6.threshold_count()))
+    Ok((k6.scenario(named, args, &sent).map_err(failed)?.to_yaml(), k6.threshold_count(), sent.secrets))
 }
 
 /// What runs a script as its options ask.
@@ -97,14 +97,15 @@ pub fn experiment(
     let file = Path::new(name);
     let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let (text, thresholds) = scenario_of((file, &beside), (&env, &[]), load)?;
+    let (text, thresholds, secrets) = scenario_of((file, &beside), (&env, &[]), load)?;
     let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets
         let given: Vec<String> = given.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let scripts = plan.sessions.iter_mut().filter_map(|kind| kind.script.as_mut());
         scripts.for_each(|script| script.args.clone_from(&given));
-        for (name, value) in env.iter().filter(|(name, value)| is_secret(name, value)) {
+        let is_known = |(name, value): &&(String, String)| is_secret(name, value) || secrets.contains(name);
+        for (name, value) in env.iter().filter(is_known) {
             plan.secrets.add(name, Origin::Environment, value);
         }
     }

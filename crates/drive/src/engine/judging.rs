@@ -176,6 +176,7 @@ impl Thread<'_> {
                 let whole = Whole {
                     service: Duration::from_nanos(end_ns.saturating_sub(sent_ns.unwrap_or(end_ns))),
                     parts: parts(&times, session.connecting(), begun_ns),
+                    tls: self.transport.agreed(c),
                 };
                 let whole = (answer, Some(whole));
                 judged = program::judge(&mut **program, s, whole, scratch).unwrap_or(judged);

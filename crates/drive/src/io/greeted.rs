@@ -213,6 +213,10 @@ impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
         self.inner.socket_made(socket).or(self.begun[socket])
     }
 
+    fn agreed(&self, socket: usize) -> Option<(&'static str, &'static str)> {
+        self.inner.agreed(socket)
+    }
+
     fn traffic(&self) -> (u64, u64) {
         self.inner.traffic()
     }

@@ -576,6 +576,10 @@ impl<I: Io> Io for PipelineIo<I> {
         self.inner.socket_made(socket)
     }
 
+    fn agreed(&self, socket: usize) -> Option<(&'static str, &'static str)> {
+        self.inner.agreed(socket)
+    }
+
     fn traffic(&self) -> (u64, u64) {
         self.inner.traffic()
     }

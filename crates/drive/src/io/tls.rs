@@ -204,12 +204,8 @@ impl<I: Io> TlsIo<I> {
             _ => self.handshakes.full += 1,
         }
         if self.handshakes.spoken.is_none() {
-            let version = match session.protocol_version() {
-                Some(rustls::ProtocolVersion::TLSv1_3) => "TLS 1.3",
-                _ => "TLS 1.2",
-            };
-            let suite = session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
-            self.handshakes.spoken = Some(format!("{version}, {}", suite.unwrap_or("unknown suite")));
+            let (version, suite) = agreed(session);
+            self.handshakes.spoken = Some(format!("{version}, {suite}"));
         }
     }
 
@@ -221,6 +217,16 @@ impl<I: Io> TlsIo<I> {
         };
         Event::Failed(io::Error::new(ErrorKind::UnexpectedEof, text))
     }
+}
+
+/// Version and cipher suite of a session.
+fn agreed(session: &ClientConnection) -> (&'static str, &'static str) {
+    let version = match session.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLS 1.3",
+        _ => "TLS 1.2",
+    };
+    let suite = session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
+    (version, suite.unwrap_or("unknown suite"))
 }
 
 fn broken(error: &rustls::Error, is_open: bool, ways: Ways) -> io::Error {
@@ -328,6 +334,11 @@ impl<I: Io> Io for TlsIo<I> {
 
     fn socket_made(&self, socket: usize) -> Option<Instant> {
         self.connections[socket].begun
+    }
+
+    fn agreed(&self, socket: usize) -> Option<(&'static str, &'static str)> {
+        let secured = &self.connections[socket];
+        secured.session.as_ref().filter(|_| secured.is_open).map(agreed)
     }
 
     fn traffic(&self) -> (u64, u64) {

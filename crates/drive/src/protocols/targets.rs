@@ -249,6 +249,11 @@ impl<I: Io + 'static> Transport for Targets<I> {
         transport.socket_made(own)
     }
 
+    fn agreed(&self, connection: usize) -> Option<(&'static str, &'static str)> {
+        let (transport, own) = self.at(connection);
+        transport.agreed(own)
+    }
+
     fn connections(&self, opened: &[u64]) -> u64 {
         let each = self.members.iter().zip(opened);
         each.map(|(member, opened)| member.transport.connections(&[*opened])).sum()

@@ -220,6 +220,10 @@ pub(crate) trait Transport: Readings + Conversations + Copies {
     fn socket_made(&self, connection: usize) -> Option<Instant> {
         self.sockets().socket_made(self.socket_of(connection))
     }
+    /// Version and cipher suite of TLS that a connection speaks.
+    fn agreed(&self, connection: usize) -> Option<(&'static str, &'static str)> {
+        self.sockets().agreed(self.socket_of(connection))
+    }
     /// How many sockets are open, where `opened` have been opened and not closed, by target.
     fn connections(&self, opened: &[u64]) -> u64 {
         opened.iter().sum()

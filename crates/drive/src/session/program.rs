@@ -112,6 +112,8 @@ pub struct ProgramRequest {
     /// The whole request as its bytes, sent over HTTP/1.1 as they are, in place of method, path, headers and body. The
     /// driver adds nothing to it.
     pub written: Option<Arc<[u8]>>,
+    /// Whether its connection is closed after it, which the server is told; over HTTP/1.1 only.
+    pub closes: bool,
     /// Whether the session's cookies stay at home: the program keeps its own.
     pub without_cookies: bool,
     /// Whether the program looks at nothing of the answer but its status.
@@ -207,13 +209,15 @@ pub struct AnswerView<'a> {
     whole: Option<Whole>,
 }
 
-/// The times of a whole answer.
+/// The times of a whole answer, and how it came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whole {
     /// From when its request was sent to its last byte.
     pub service: Duration,
     /// Where the time of its request went.
     pub parts: RequestParts,
+    /// Version and cipher suite of TLS.
+    pub tls: Option<(&'static str, &'static str)>,
 }
 
 impl fmt::Debug for AnswerView<'_> {
@@ -266,6 +270,12 @@ impl AnswerView<'_> {
     /// Where the time of its request went; none for a part of an answer.
     pub fn parts(&self) -> Option<RequestParts> {
         self.whole.map(|whole| whole.parts)
+    }
+
+    /// Version and cipher suite of TLS that it came by, as `TLS 1.3` and `TLS13_AES_128_GCM_SHA256`; none without TLS, and for
+    /// a part of an answer.
+    pub fn tls(&self) -> Option<(&'static str, &'static str)> {
+        self.whole.and_then(|whole| whole.tls)
     }
 }
 

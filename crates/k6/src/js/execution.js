@@ -15,7 +15,7 @@ export const scenario = of({
 export const instance = of({
   iterationsCompleted: () => host.info().iterationsCompleted,
   iterationsInterrupted: () => host.info().iterationsInterrupted,
-  vusActive: () => host.info().vus,
+  vusActive: () => host.info().vusActive,
   vusInitialized: () => host.info().vus,
   currentTestRunDuration: () => host.now(),
 });

@@ -41,13 +41,26 @@ const CODES = [
   "Unauthenticated",
 ];
 
-// metadata by name; what the protocol itself has is left out
+// what grpc-go keeps of an answer for itself
+const KEPT = /^(:.*|user-agent|te|grpc-(message-type|encoding|message|status|timeout))$/s;
+
+// as k6 shows it: bytes of binary metadata as text
+const shown = (name, value) => {
+  if (!name.endsWith("-bin")) return value;
+  try {
+    return host.text(host.b64decode(value, "std"));
+  } catch {
+    return value;
+  }
+};
+
+// metadata by name
 const listsOf = (lines) => {
   const lists = Object.create(null);
   for (const line of lines.split("\n")) {
     const cut = line.indexOf(": ");
     const name = line.slice(0, cut);
-    if (cut > 0 && !name.startsWith("grpc-")) (lists[name] ??= []).push(line.slice(cut + 2));
+    if (cut > 0 && !KEPT.test(name)) (lists[name] ??= []).push(shown(name, line.slice(cut + 2)));
   }
   return lists;
 };
@@ -66,28 +79,43 @@ const RESERVED = /^(:.*|content-type|user-agent|te|grpc-(message-type|encoding|m
 // what grpc-go sends, and HTTP/2 or gRPC keeps for itself
 const OWN = /^(host|content-length|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|grpc-.*)$/s;
 
+// what a script is refused; not in a rehearsal, which knows no types
+const refuse = (words) => {
+  if (!host.isRehearsal) throw new Error(words);
+};
+
+// metadata as k6 takes it, by name
+const metadataOf = (metadata, where) => {
+  if (metadata === undefined || metadata === null) return [];
+  if (typeof metadata !== "object" || Array.isArray(metadata)) refuse(`${where}: must be an object with key-value pairs`);
+  const entries = Object.entries(metadata);
+  for (const [name, value] of entries) {
+    const isBinary = name.endsWith("-bin");
+    const fits = isBinary ? value instanceof Uint8Array : typeof value === "string";
+    if (!fits) refuse(`${where}: ${JSON.stringify(name)} value must be ${isBinary ? "binary" : "a string"}`);
+  }
+  return entries;
+};
+
 // metadata as lines, and in grpc-go's words why it cannot be sent; the driver refuses that, too
-const linesOf = (metadata) => {
+const linesOf = (metadata, where) => {
   let lines = "";
   let wrong;
-  for (const [given, values] of Object.entries(metadata ?? {})) {
+  for (const [given, told] of metadataOf(metadata, `${where}: invalid metadata param`)) {
     const name = given.toLowerCase();
     if (RESERVED.test(name)) continue;
-    const isBinary = name.endsWith("-bin");
     if (OWN.test(name)) wrong ??= `header key ${JSON.stringify(name)} is the protocol's own`;
     if (!/^[0-9a-z_.-]+$/.test(name)) {
       const words = `header key ${JSON.stringify(name)} contains illegal characters not in [0-9a-z-_.]`;
       wrong ??= name === "" ? "there is an empty key in the header" : words;
     }
-    for (let value of Array.isArray(values) ? values : [values]) {
-      // HTTP/2 forbids spaces around a value, and gRPC lets whoever sends it strip them
-      value = isBinary ? host.b64encode(value, "rawstd") : String(value).replace(/^ +| +$/g, "");
-      if (/[^ -~]/.test(value)) {
-        wrong ??= `header key ${JSON.stringify(name)} contains value with non-printable ASCII characters`;
-      }
-      // neither ends the line, and both stay what cannot be sent
-      lines += `${name.replace(/[^0-9a-z_.-]|^$/g, "*")}: ${value.replace(/[\r\n]/g, "\0")}\n`;
+    // HTTP/2 forbids spaces around a value, and gRPC lets whoever sends it strip them
+    const value = name.endsWith("-bin") ? host.b64encode(host.isRehearsal ? "" : told, "rawstd") : String(told).replace(/^ +| +$/g, "");
+    if (/[^ -~]/.test(value)) {
+      wrong ??= `header key ${JSON.stringify(name)} contains value with non-printable ASCII characters`;
     }
+    // neither ends the line, and both stay what cannot be sent
+    lines += `${name.replace(/[^0-9a-z_.-]|^$/g, "*")}: ${value.replace(/[\r\n]/g, "\0")}\n`;
   }
   return [lines, wrong];
 };
@@ -108,6 +136,58 @@ const pathOf = (method) => {
 
 const tagsOf = (tags) => (tags || vu.hasTags ? host.tags(tags) : "");
 
+// where parameters are wrong, in k6's words
+const INVOKE = "invalid GRPC's client.invoke() parameters";
+const STREAM = "invalid GRPC Stream's parameters";
+const CALL = ["metadata", "tags", "timeout", "discardResponseMessage"];
+
+// the parameters of a call or a stream
+const paramsOf = (params, where) => {
+  const given = params ?? {};
+  const unknown = Object.keys(given).find((name) => !CALL.includes(name));
+  if (unknown !== undefined) refuse(`${where}: unknown param: ${JSON.stringify(unknown)}`);
+  return given;
+};
+
+// what `connect` is told and does not use: it makes no connection
+const UNUSED = ["timeout", "reflectMetadata", "maxReceiveSize", "maxSendSize"];
+
+// certificates and keys that a client has itself, as PEM; null where it has none
+const tlsOf = (told, wrong) => {
+  if (told === null || typeof told !== "object") {
+    wrong("invalid tls value, expected (optional) keys: cert, key, password, and cacerts");
+    return null;
+  }
+  const { cacerts = [], cert = "", key = "", password = "" } = told;
+  const all = Array.isArray(cacerts) ? cacerts : [cacerts];
+  for (const [name, value] of [["cert", cert], ["key", key], ["password", password], ...all.map((one) => ["cacerts", one])]) {
+    if (typeof value !== "string") wrong(`invalid tls ${name} value: it needs to be a ${name === "password" ? "" : "PEM formatted "}string`);
+  }
+  return Object.keys(told).length > 0 ? [all.map(String), String(cert), String(key), Boolean(password)] : null;
+};
+
+// what `connect` is told, checked as k6 does
+const connectionOf = (params) => {
+  const given = params ?? {};
+  const wrong = (words) => refuse(`invalid grpc.connect() parameters: ${words}`);
+  let tls = null;
+  for (const [name, value] of Object.entries(given)) {
+    const needs = (fits, what) => fits || wrong(`invalid ${name} value: '${String(value)}', it needs to be ${what}`);
+    if (name === "plaintext" || name === "reflect") needs(typeof value === "boolean", "boolean");
+    else if (name === "authority") needs(typeof value === "string", "a string");
+    else if (name === "maxReceiveSize" || name === "maxSendSize") {
+      needs(Number.isInteger(value), "an integer");
+      needs(!(value < 0), "a positive integer");
+    } else if (name === "timeout") timeoutOf(value);
+    else if (name === "reflectMetadata") metadataOf(value, "invalid grpc.connect() parameters: invalid reflectMetadata param");
+    else if (name === "tls") tls = tlsOf(value, wrong);
+    else wrong(`unknown connect param: ${JSON.stringify(name)}`);
+  }
+  const { plaintext, reflect, authority } = given;
+  const unused = UNUSED.filter((name) => Object.hasOwn(given, name));
+  return { plaintext, reflects: reflect === true, authority: typeof authority === "string" ? authority : "", tls, unused };
+};
+
 export class Client {
   #base;
   // what it has loaded, by the host's numbers
@@ -125,8 +205,13 @@ export class Client {
 
   connect(address, params) {
     if (typeof address !== "string" || address === "") throw new Error("invalid address: it is empty");
-    this.#base = `${params?.plaintext ? "grpc" : "grpcs"}://${address}`;
-    if (host.isRehearsal) host.grpcConnects(this.#base, this.#loaded);
+    const { plaintext, reflects, authority, tls, unused } = connectionOf(params);
+    this.#base = `${plaintext ? "grpc" : "grpcs"}://${authority || address}`;
+    const isElsewhere = authority !== "" && authority !== address;
+    if (host.isRehearsal) {
+      host.grpcConnects(this.#base, reflects ? [] : this.#loaded, isElsewhere ? address : null, plaintext ? null : tls);
+    }
+    if (unused.length > 0) host.grpcIgnores(unused);
     return true;
   }
 
@@ -140,11 +225,11 @@ export class Client {
     const base = Client.baseOf(this);
     if (message === undefined || message === null) throw new Error("request cannot be nil");
     const path = pathOf(String(method));
-    const given = params ?? {};
+    const given = paramsOf(params, INVOKE);
     const extra = [
       timeoutOf(given.timeout), given.tags?.name, Boolean(given.discardResponseMessage), undefined, tagsOf(given.tags),
     ];
-    const [lines, wrong] = linesOf(given.metadata);
+    const [lines, wrong] = linesOf(given.metadata, INVOKE);
     const reply = host.send("POST", base + path, JSON.stringify(message), lines, vu.group, extra);
     if (host.isRehearsal) {
       const { anything } = host;
@@ -196,12 +281,12 @@ export class Stream {
   constructor(client, method, params) {
     if (!(client instanceof Client)) throw new Error("invalid gRPC Stream's client: a Client is expected");
     const path = pathOf(String(method));
-    const given = params ?? {};
+    const given = paramsOf(params, STREAM);
     const extra = [vu.group, given.tags?.name, tagsOf(given.tags)];
-    this.#id = host.streamOpen(Client.baseOf(client) + path, linesOf(given.metadata)[0], extra);
+    this.#id = host.streamOpen(Client.baseOf(client) + path, linesOf(given.metadata, STREAM)[0], extra);
     hears(this.#id, this);
     const timeout = timeoutOf(given.timeout);
-    if (timeout >= 0) {
+    if (timeout > 0) {
       this.#timer = setTimeout(() => {
         host.socketLeave(this.#id, 0);
         this.#end(StatusDeadlineExceeded, "context deadline exceeded");
@@ -220,7 +305,10 @@ export class Stream {
 
   write(message) {
     if (this.#isOver || this.#hasEnded) return;
-    if (message === undefined || message === null) throw new Error("message cannot be nil");
+    if (message === undefined || message === null) {
+      host.log("warning", "can't send empty message");
+      return;
+    }
     host.socketSay(this.#id, "text", JSON.stringify(message));
   }
 
@@ -230,8 +318,9 @@ export class Stream {
     host.socketClose(this.#id, 0, "");
   }
 
-  #tell(event, ...values) {
-    for (const listener of this.#listeners.get(event)) listener(...values);
+  #tell(event, value = {}) {
+    const told = { ts: Math.floor(Date.now() / 1000) };
+    for (const listener of this.#listeners.get(event)) listener(value, told);
   }
 
   #end(code, message) {
@@ -252,7 +341,7 @@ export class Stream {
   // what came: its kind, and up to two values
   hear(kind, first, second, third) {
     if (this.#isOver) return;
-    if (kind === "text") this.#tell("data", JSON.parse(first), { ts: Date.now() });
+    if (kind === "text") this.#tell("data", JSON.parse(first));
     else if (kind === "close") this.#end(first, third);
     else this.#end(second === TIMED_OUT ? StatusDeadlineExceeded : StatusUnavailable, first || "the connection broke");
   }

@@ -46,8 +46,17 @@ export class Response {
     return (this[TIMINGS] = { duration, blocked, looking_up: 0, connecting, tls_handshaking, sending: 0, waiting, receiving });
   }
 
+  get tls_version() {
+    return host.replyTls(this)[0];
+  }
+
+  get tls_cipher_suite() {
+    return host.replyTls(this)[1];
+  }
+
   get ocsp() {
-    return { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status: "" };
+    const status = this.tls_version === "" ? "" : "unknown";
+    return { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: "", status };
   }
 
   get remote_ip() {
@@ -100,7 +109,7 @@ const FIELDS = [
 ];
 const METHODS = ["clickLink", "html", "json", "submitForm"];
 // what an answer has that is as most are; on the object itself stands what differs
-const USUAL = { url: "", status: 0, tls_version: "", tls_cipher_suite: "", error: "", error_code: 0 };
+const USUAL = { url: "", status: 0, error: "", error_code: 0 };
 for (const name of Object.keys(USUAL)) {
   Object.defineProperty(Response.prototype, name, { value: USUAL[name], writable: true, enumerable: true, configurable: true });
 }

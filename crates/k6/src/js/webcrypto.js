@@ -1,4 +1,4 @@
-// The part of WebCrypto that is there: digests, HMAC, and keys for it. Loaded when `crypto.subtle` is first asked for.
+// The part of WebCrypto that is there: digests, HMAC, PBKDF2, and keys for these. Loaded when `crypto.subtle` is first asked for.
 (() => {
   const host = globalThis.__k6;
   const DIGESTS = { "SHA-1": ["sha1", 64], "SHA-256": ["sha256", 64], "SHA-384": ["sha384", 128], "SHA-512": ["sha512", 128] };
@@ -12,7 +12,7 @@
   };
   const needsHMAC = (algorithm) => {
     const name = nameOf(algorithm);
-    if (name !== "HMAC") throw failed("NotSupportedError", `${name} is not supported: of keys, those of HMAC are`);
+    if (name !== "HMAC") throw failed("NotSupportedError", `${name} is not supported: of keys, those of HMAC and PBKDF2 are`);
   };
   const bytesOf = (data) => {
     if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError("an ArrayBuffer or a typed array is expected");
@@ -22,10 +22,10 @@
   const secrets = new WeakMap();
 
   class CryptoKey {
-    constructor(bytes, hash, extractable, usages) {
+    constructor(bytes, algorithm, extractable, usages) {
       this.type = "secret";
       this.extractable = Boolean(extractable);
-      this.algorithm = { name: "HMAC", hash: { name: hash }, length: bytes.byteLength * 8 };
+      this.algorithm = algorithm;
       this.usages = [...usages];
       secrets.set(this, bytes);
     }
@@ -36,19 +36,41 @@
     if (!key.usages.includes(usage)) throw failed("InvalidAccessError", `the key is not for ${usage}`);
     return secrets.get(key);
   };
+  const needsUsages = (name, usages, ...fit) => {
+    if (usages.length > 0 && usages.every((usage) => fit.includes(usage))) return;
+    throw failed("SyntaxError", `the usages of a key of ${name} are ${fit.join(" and ")}`);
+  };
   const make = (bytes, hash, extractable, usages) => {
     if (bytes.byteLength === 0) throw failed("DataError", "the key is empty");
-    const odd = usages.find((usage) => usage !== "sign" && usage !== "verify");
-    if (usages.length === 0 || odd !== undefined) throw failed("SyntaxError", "the usages of a key of HMAC are sign and verify");
-    return new CryptoKey(bytes, hash, extractable, usages);
+    needsUsages("HMAC", usages, "sign", "verify");
+    const algorithm = { name: "HMAC", hash: { name: hash }, length: bytes.byteLength * 8 };
+    return new CryptoKey(bytes, algorithm, extractable, usages);
   };
-  const signed = (key, usage, data) => host.hmac(DIGESTS[key.algorithm.hash.name][0], secretOf(key, usage), bytesOf(data));
+  const signed = (key, usage, data) => {
+    const secret = secretOf(key, usage);
+    return host.hmac(DIGESTS[key.algorithm.hash.name][0], secret, bytesOf(data));
+  };
+  const passwordOf = (format, data, extractable, usages) => {
+    if (format !== "raw") throw failed("NotSupportedError", `keys of PBKDF2 in ${format} are not supported: raw is`);
+    if (extractable) throw failed("SyntaxError", "a key of PBKDF2 is not extractable");
+    needsUsages("PBKDF2", usages, "deriveBits", "deriveKey");
+    return new CryptoKey(bytesOf(data), { name: "PBKDF2" }, false, usages);
+  };
+  const derived = (algorithm, key, usage, bits) => {
+    const name = nameOf(algorithm);
+    if (name !== "PBKDF2") throw failed("NotSupportedError", `${name} is not supported: PBKDF2 is`);
+    const secret = secretOf(key, usage);
+    if (!(algorithm.iterations >= 1)) throw failed("OperationError", "iterations is a number above 0");
+    if (!(bits > 0) || bits % 8 !== 0) throw failed("OperationError", "the length is a multiple of 8 bits");
+    return host.derived(DIGESTS[digestOf(algorithm.hash)][0], secret, bytesOf(algorithm.salt), algorithm.iterations, bits / 8);
+  };
 
   const subtle = {
     async digest(algorithm, data) {
       return host.digest(DIGESTS[digestOf(algorithm)][0], bytesOf(data));
     },
     async importKey(format, data, algorithm, extractable, usages) {
+      if (nameOf(algorithm) === "PBKDF2") return passwordOf(format, data, extractable, usages);
       needsHMAC(algorithm);
       const hash = digestOf(algorithm.hash);
       if (format === "raw") return make(bytesOf(data), hash, extractable, usages);
@@ -76,6 +98,14 @@
       needsHMAC(algorithm);
       return signed(key, "sign", data);
     },
+    async deriveBits(algorithm, key, bits) {
+      return derived(algorithm, key, "deriveBits", bits);
+    },
+    async deriveKey(algorithm, key, made, extractable, usages) {
+      needsHMAC(made);
+      const hash = digestOf(made.hash);
+      return make(derived(algorithm, key, "deriveKey", made.length ?? DIGESTS[hash][1] * 8), hash, extractable, usages);
+    },
     async verify(algorithm, key, signature, data) {
       needsHMAC(algorithm);
       const [wanted, given] = [new Uint8Array(signed(key, "verify", data)), new Uint8Array(bytesOf(signature))];
@@ -84,9 +114,9 @@
       return differs === 0;
     },
   };
-  for (const name of ["encrypt", "decrypt", "deriveBits", "deriveKey", "wrapKey", "unwrapKey"]) {
+  for (const name of ["encrypt", "decrypt", "wrapKey", "unwrapKey"]) {
     subtle[name] = async () => {
-      throw failed("NotSupportedError", `crypto.subtle.${name} is not supported: digest, sign and verify with HMAC are`);
+      throw failed("NotSupportedError", `crypto.subtle.${name} is not supported: digests, HMAC and PBKDF2 are`);
     };
   }
   host.subtle = subtle;

@@ -35,7 +35,7 @@ struct K6Script {
 fn not_sent(k6: &K6) -> Option<String> {
     let count = k6.requests_not_sent();
     (count > 0).then(|| {
-        format!("requests of the script not sent: {count}, as their URL is not valid or blockHostnames has its host; only its own http_req_failed counts them")
+        format!("requests of the script not sent: {count}, as a URL or a header is not valid or blockHostnames has the host; only its own http_req_failed counts them")
     })
 }
 
@@ -47,10 +47,11 @@ fn interrupted(k6: &K6) -> Option<String> {
     })
 }
 
-/// The options that the script exports in vain.
+/// The options that the script exports in vain, and parameters that it gives in vain.
 fn not_read(k6: &K6) -> Option<String> {
-    let names = k6.options_not_read();
-    (!names.is_empty()).then(|| format!("ignored: options.{}", names.join(", options.")))
+    let options = k6.options_not_read().into_iter().map(|name| format!("options.{name}"));
+    let names: Vec<String> = options.chain(k6.parameters_not_read()).collect();
+    (!names.is_empty()).then(|| format!("ignored: {}", names.join(", ")))
 }
 
 /// What `setup` and `teardown` are driven by: one session of one user.

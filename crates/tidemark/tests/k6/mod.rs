@@ -195,6 +195,21 @@ export default () => { http.get(`${__ENV.BASE}/ramp?${__VU}`); sleep(0.05); };",
         1.4,
     );
     assert!(count("/ramp?4") > 1 && count("/ramp") > 12, "{} {}", count("/ramp?4"), count("/ramp"));
+    // each of two threads begins iterations of both, by users of its own
+    let rate = "{ executor: 'constant-arrival-rate', rate: 20, duration: '500ms', preAllocatedVUs: 1 }";
+    fs::write(
+        server.folder.path().join("it.js"),
+        format!(
+            "import http from 'k6/http';
+export const options = {{ scenarios: {{ a: {rate}, b: {rate} }} }};
+export default () => {{ http.get(`${{__ENV.BASE}}/rated`); }};
+export const handleSummary = ({{ metrics }}) => ({{ [__ENV.OUT]: JSON.stringify([metrics.vus.values.max, metrics.vus_max.values.max]) }});"
+        ),
+    )
+    .unwrap();
+    let output = server.run(&server.folder.path().join("it.js"), &["-t", "2"]);
+    let users = fs::read_to_string(server.folder.path().join("out.json")).unwrap_or_default();
+    assert!(["[1,2]", "[2,2]"].contains(&users.as_str()), "{users}: {}{}", stdout(&output), stderr(&output));
 }
 
 #[test]
@@ -483,17 +498,20 @@ fn an_imported_script_is_a_scenario() {
     let folder = server.folder.path();
     fs::write(
         folder.join("it.js"),
-        "import http from 'k6/http';
+        "import http from 'k6/http'; import secrets from 'k6/secrets';
 export const options = { vus: 1, duration: '1s', thresholds: { http_req_duration: ['p(50)<0.0001'] } };
-export default () => { http.get(`${__ENV.BASE}/`); };",
+export default async () => { await secrets.get('CODE').catch(() => {}); http.get(`${__ENV.BASE}/`); };",
     )
     .unwrap();
     let base = format!("BASE=http://{}", server.place);
-    let output = run(folder, &["import", "it.js", "-e", &base, "-e", "API_TOKEN=s3cr3t-17", "-o", "it.yaml"]);
+    let given = ["-e", base.as_str(), "-e", "API_TOKEN=s3cr3t-17", "-e", "CODE=s3cr3t-18"];
+    let output = run(folder, &[&["import", "it.js", "-o", "it.yaml"], &given[..]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let scenario = fs::read_to_string(folder.join("it.yaml")).unwrap();
     assert!(scenario.contains(&base) && !scenario.contains("s3cr3t"), "{scenario}");
-    assert!(stderr(&output).contains("API_TOKEN is a secret"), "{}", stderr(&output));
+    for name in ["API_TOKEN", "CODE"] {
+        assert!(stderr(&output).contains(&format!("{name} is a secret")), "{}", stderr(&output));
+    }
     let output = run(folder, &["check", "it.yaml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     // a search finds its goals by their place among the objectives: thresholds stand behind them
@@ -502,6 +520,30 @@ export default () => { http.get(`${__ENV.BASE}/`); };",
     let all = json["objectives"].as_array().unwrap();
     let all: Vec<&str> = all.iter().map(|of| of["objective"].as_str().unwrap()).collect();
     assert_eq!(all, ["errors < 0.1%", "http_req_duration: p(50)<0.0001"], "{json}");
+}
+
+#[test]
+fn a_script_closes_a_connection_and_names_no_agent() {
+    let server = Recorder::start();
+    let output = server.run_text(
+        "import http from 'k6/http';
+export const options = { iterations: 1, thresholds: { http_req_failed: ['rate<0.5'] } };
+const heads = (headers) => http.get(`${__ENV.BASE}/heads`, { headers }).json();
+export default function () {
+  const [kept, closing, after] = [heads({}), heads({ connection: 'Close', 'User-Agent': '' }), heads({})];
+  const bad = http.get(`${__ENV.BASE}/never`, { headers: { 'a b': 'c' } });
+  const told = [
+    kept.port === closing.port, closing.port === after.port, kept.heads.connection, closing.heads.connection,
+    'user-agent' in closing.heads, 'user-agent' in after.heads, bad.status, bad.error_code,
+  ];
+  http.get(`${__ENV.BASE}/told/${told.map(String).join('/')}`);
+}",
+    );
+    let sent = server.requests();
+    let told = "/told/true/false/undefined/close/false/true/0/1000\t";
+    let shown = format!("{}{}", stdout(&output), stderr(&output));
+    assert!(sent.contains(told) && !sent.contains("/never"), "{sent}{shown}");
+    assert!(shown.contains("requests of the script not sent: 1"), "{shown}");
 }
 
 #[test]
@@ -613,4 +655,15 @@ export default function () { http.get('http://127.0.0.1:1/'); }";
     let said = stderr(&refused);
     assert!(code(&refused) == 2 && said.contains("--out is the directory of the run here"), "{said}");
     assert!(!folder.path().join("json=all.json").exists());
+    for (flags, words) in [
+        (["--vus", "3"], "--users"),
+        (["-u", "3"], "--users"),
+        (["--iterations", "9"], "limits: {sessions: 10}"),
+        (["-i", "9"], "iterations: 10"),
+        (["--stage", "10s:5"], "load: phases"),
+    ] {
+        let refused = run(folder.path(), &["run", "it.js", flags[0], flags[1]]);
+        let said = stderr(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code(&refused) == 2 && said.contains(words), "{flags:?}: {said}");
+    }
 }

@@ -189,6 +189,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, b"set", [("Set-Cookie", "sid=abc; Path=/"), ("Set-Cookie", "deep=1; Path=/deep")])
         elif path == "/broken":
             self.close_connection = True
+        elif path == "/heads":
+            heads = {name.lower(): value for name, value in self.headers.items()}
+            self.answer(200, json.dumps({"heads": heads, "port": self.client_address[1]}).encode(), [json_type])
         elif path == "/hold":
             self.answer(200 if RELEASED.wait(PATIENCE_S) else 503)
             RELEASED.clear()

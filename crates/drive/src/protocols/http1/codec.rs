@@ -47,6 +47,8 @@ pub(super) struct Answers {
     is_streamed: bool,
     /// What follows the head of the request that was written last.
     upload: Option<Upload>,
+    /// Whether a program has asked for the connection's end behind the answer.
+    closes: bool,
 }
 
 impl Codec for Answers {
@@ -66,6 +68,7 @@ impl Codec for Answers {
             handshake: None,
             is_streamed: false,
             upload: None,
+            closes: false,
         }
     }
 
@@ -86,7 +89,7 @@ impl Codec for Answers {
             self.asked.extend_from_slice(&out[target(out, begin, request.server_bytes)]);
         }
         self.handshake = key.zip(request.protocols.clone());
-        self.is_of_program = false;
+        (self.is_of_program, self.closes) = (false, false);
         self.asks_upgrade = request.asks_upgrade;
         self.is_streamed = request.body_use == BodyUse::Streamed;
         self.is_kept = request.body_use == BodyUse::Kept;
@@ -125,7 +128,7 @@ impl Codec for Answers {
         let is_kept = !request.status_only;
         self.handshake = key.zip(request.websocket.as_deref().map(Rc::from));
         (self.asks_upgrade, self.is_streamed, self.is_kept) = (key.is_some(), false, is_kept);
-        self.is_of_program = true;
+        (self.is_of_program, self.closes) = (true, request.closes && !self.asks_upgrade);
         self.content.forget();
         self.decoder.start(is_head, is_kept);
         Ok(())
@@ -164,7 +167,7 @@ impl Codec for Answers {
     }
 
     fn keeps_open(&self) -> bool {
-        self.decoder.keep_alive()
+        !self.closes && self.decoder.keep_alive()
     }
 
     fn goes_over(&self) -> bool {
@@ -453,6 +456,9 @@ impl Request {
                 out.extend_from_slice(&head[at + length..]);
             }
             None => out.extend_from_slice(head),
+        }
+        if request.closes && key.is_none() && !head.ends_with(CLOSES.as_bytes()) {
+            out.extend_from_slice(CLOSES.as_bytes());
         }
         for (name, value) in &request.headers {
             [name, ": ", value, "\r\n"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
