@@ -92,8 +92,7 @@ impl Client for Grpc {
     /// A method that its server does not have, or a message that this does not take.
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
         let steps = plan.requests.iter().filter_map(|request| request.grpc());
-        let wrong = steps.filter_map(|step| request::method(self.types.as_ref(), step).err());
-        wrong.map(DriveError::Grpc).next()
+        request::refusal(self.types.as_ref(), steps).map(DriveError::Grpc)
     }
 
     fn depth(&self, limits: &Limits) -> usize {
