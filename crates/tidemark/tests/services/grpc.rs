@@ -178,7 +178,7 @@ fn hit_and_init_need_no_types() {
     );
     assert_says(&wrong(&["hit", &url, "--expect", "NOT_FOND"]), &["did you mean NOT_FOUND?"]);
     let unreached = |url: &str, more: &[&str], words: &str| {
-        let output = run(folder.path(), &[&["hit", &*filled(url)], more].concat());
+        let output = run(folder.path(), &[&["hit", &*filled(url)][..], more].concat());
         assert_eq!(code(&output), 1, "{}", stdout(&output));
         assert_says(&stderr(&output), &[words]);
     };
