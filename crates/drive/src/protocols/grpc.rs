@@ -92,7 +92,7 @@ impl Client for Grpc {
     /// A method that its server does not have, or a message that this does not take.
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
         let steps = plan.requests.iter().filter_map(|request| request.grpc());
-        request::refusal(self.types.as_ref(), steps).map(DriveError::Grpc)
+        request::refusal(self.types.as_ref(), &plan.source_name, steps).map(DriveError::Grpc)
     }
 
     fn depth(&self, limits: &Limits) -> usize {

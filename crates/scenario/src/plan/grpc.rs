@@ -24,6 +24,8 @@ pub enum GrpcStep {
         message: Template,
         /// Whether a message that passes the request's checks is waited for.
         expects: bool,
+        /// The scenario's line in which its step begins.
+        line: usize,
     },
     /// Wait for a message that passes the request's checks.
     Expect,
@@ -42,6 +44,8 @@ pub struct GrpcCall {
     pub deadline: Option<Duration>,
     /// Whether messages are sent compressed (gzip).
     pub compresses: bool,
+    /// The scenario's line in which its step begins; 0 where that is in none.
+    pub line: usize,
 }
 
 impl GrpcStep {
@@ -86,6 +90,15 @@ impl GrpcStep {
         match self {
             GrpcStep::Open(call) => types.method(&call.method).ok(),
             _ => None,
+        }
+    }
+
+    /// The scenario's line in which the step begins, where it sends something; else 0.
+    pub fn line(&self) -> usize {
+        match self {
+            GrpcStep::Call { call, .. } | GrpcStep::Open(call) => call.line,
+            GrpcStep::Send { line, .. } => *line,
+            GrpcStep::Expect | GrpcStep::Close => 0,
         }
     }
 

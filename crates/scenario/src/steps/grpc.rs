@@ -108,7 +108,8 @@ fn begin(session: &mut Session<'_, '_>, step: &Step<'_>, verb: &str) -> Option<(
     let label = session.label_or(step, step.node.position, || format!("{verb}{method}"))?;
     let deadline = step.get("deadline").and_then(|node| session.reader.duration(node));
     let compresses = step.get("compress").and_then(|node| session.reader.bool(node)).unwrap_or(false);
-    Some((label, GrpcCall { method, metadata: Vec::new(), deadline, compresses }))
+    let line = step.node.position.line;
+    Some((label, GrpcCall { method, metadata: Vec::new(), deadline, compresses, line }))
 }
 
 /// Adds a step whose answer has a status.

@@ -125,6 +125,25 @@ limits: {sessions: 1}
 }
 
 #[test]
+fn what_reflection_does_not_have_is_told_with_its_line() {
+    let folder = folder(
+        r#"
+system: {url: "grpc://{cart}"}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Add
+        message: {name: "a ${random(1, 9)}", size: LARG}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let output = run(folder.path(), &["run", "s.yaml", "--once"]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    let words = "s.yaml:6: shop.Cart/Add: size of shop.Item takes shop.Size (SMALL, LARGE), not \"LARG\"; did you mean LARGE?";
+    assert_says(&stderr(&output), &[words]);
+}
+
+#[test]
 fn load_goes_over_few_connections_and_over_tls() {
     let summary = loaded(
         r#"
