@@ -259,12 +259,12 @@ fn place(root: &Node, step: Position, number: usize, way: &[String]) -> Option<P
     node = node.items().get(number).unwrap_or(node);
     let mut place = node.position;
     for part in way {
-        let next = node.entry(part).map(|(key, value)| (key.position, value));
-        let item = || part.parse().ok().and_then(|at: usize| node.items().get(at));
-        let Some((position, inner)) = next.or_else(|| item().map(|item| (item.position, item))) else {
-            break;
+        let item = part.parse::<usize>().ok().and_then(|at| node.items().get(at));
+        (place, node) = match (node.entry(part), item) {
+            (Some((key, value)), _) => (key.position, value),
+            (None, Some(item)) => (item.position, item),
+            (None, None) => break,
         };
-        (place, node) = (position, inner);
     }
     Some(place)
 }
