@@ -152,7 +152,7 @@ pub use observation::trace::{TRACED_BYTES, Tracing};
 pub use protocols::Protocol;
 pub use protocols::aerospike::Aerospike;
 pub use protocols::cassandra::Cassandra;
-pub use protocols::grpc::{Grpc, check_health};
+pub use protocols::grpc::{Grpc, Unserved, check_health};
 pub use protocols::http2::Http2;
 pub use protocols::memcached::Memcached;
 pub use protocols::postgres::Postgres;

@@ -1,16 +1,19 @@
 //! gRPC, from the scenario to the figures, against servers that answer as told, also wrongly.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use h2::Reason;
 use http::Response;
+use tidemark_drive::{Grpc, Protocol, check_health};
 use tidemark_record::{Counter, GrpcCode, Outcome};
 use tidemark_scenario::Plan;
+use tidemark_scenario::plan::HttpVersion;
 
-use crate::support::grpc::{Call, end, framed, message, pause, serve, serve_some, speaking, status};
+use crate::support::grpc::{Call, end, framed, message, pause, serve, serve_some, speaking, status, types};
 use crate::support::{Nobody, Sum, begin, details, finish, outcomes, with_steps};
 
 const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
@@ -566,6 +569,49 @@ fn a_silent_connection_is_pinged_and_lost_without_an_answer() {
 }
 
 #[test]
+fn a_server_that_does_not_speak_grpc_is_told_with_the_way_out() {
+    let answers: [(&[u8], &str); 4] = [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "in HTTP/1.1; it is not a server of gRPC; is it REST? http://"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\nsent to HTTPS port", "speaks TLS; write grpcs://"),
+        (b"\x15\x03\x01\0\x02\x02\x46", "speaks TLS; write grpcs://"),
+        (b"", "or TLS (grpcs://)?"),
+    ];
+    for (answer, words) in answers {
+        for types in [None, Some(types())] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            std::thread::spawn(move || {
+                let mut socket = listener.accept().unwrap().0;
+                let _ = socket.read(&mut [0; 4096]);
+                let _ = socket.write_all(answer);
+                let _ = socket.shutdown(Shutdown::Write);
+                let _ = socket.read_to_end(&mut Vec::new());
+            });
+            let mut target = speaking(address).targets.remove(0);
+            target.protocol = Protocol::Grpc(Grpc { types, most_streams: None });
+            let mut stream = TcpStream::connect(address).unwrap();
+            let told = target.greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
+            assert!(told.contains(words), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_server_without_a_health_check_never_has_one() {
+    for (code, is_final, words) in
+        [(12, true, "no health check"), (5, false, "says NOT_FOUND: no such service")]
+    {
+        let address = serve(move |mut call: Call| {
+            Box::pin(async move { end(&mut call.begin(), code, "no such service") })
+        });
+        let mut stream = TcpStream::connect(address).unwrap();
+        let unserved = check_health(&mut stream, "h", "shop.Cart").unwrap().unwrap_err();
+        assert_eq!(unserved.is_final, is_final, "{}", unserved.words);
+        assert!(unserved.words.contains(words), "{}", unserved.words);
+    }
+}
+
+#[test]
 fn a_method_that_there_is_not_is_told_before_the_load() {
     let told = |steps: &str| {
         let plan = with_steps(steps, LOAD);
@@ -576,5 +622,10 @@ fn a_method_that_there_is_not_is_told_before_the_load() {
     assert!(told("- grpc: t.S/On").contains("did you mean One?"));
     assert!(told("- grpc: t.S/One\n  message: {txet: a}").contains("no field txet; did you mean text?"));
     assert!(told("- grpc: t.S/One\n  message: [{}, {}]").contains("takes one message, and 2 are sent"));
+    // also where something in the message varies, and over an open stream
+    let varies = "- grpc: t.S/One\n  message: {text: 'a ${random(1, 9)}', number: x}";
+    assert!(told(varies).contains("t.S/One: number of t.M takes int64"), "{}", told(varies));
+    let sends = "- grpc open: t.S/Both\n- grpc send: {txet: a}\n- grpc close: OK";
+    assert!(told(sends).contains("no field txet; did you mean text?"), "{}", told(sends));
     assert!(told("- GET: /").contains("here gRPC"));
 }

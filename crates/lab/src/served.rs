@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{Target, check_health};
+use tidemark_drive::{Target, Unserved, check_health};
 use tidemark_scenario::plan::Ready;
 
 use crate::child::{Child, LogSearch, Spec, TAIL_LINES};
@@ -281,22 +281,42 @@ pub fn wait_ready(
         if child.ending().is_none() && asked.is_ok() {
             return Ok(());
         }
-        if child.ending().is_some() || deadline.is_over() {
-            return Err(never_ready(child, deadline, &asked.err().unwrap_or_default(), false));
+        let missing = asked.err().unwrap_or_default();
+        if child.ending().is_none() && missing.is_final {
+            let name = child.name().to_owned();
+            return Err(LabError::Start(format!(
+                "the system `{name}` cannot become ready: {}; {}",
+                missing.words,
+                child.log_tail(TAIL_LINES)
+            )));
         }
-        if let Err(missing) = asked
-            && Instant::now() >= tell_at
-            && missing != told
-        {
-            tell(missing.split(';').next().unwrap_or_default());
-            (told, tell_at) = (missing, Instant::now() + TELL_AFTER);
+        if child.ending().is_some() || deadline.is_over() {
+            return Err(never_ready(child, deadline, &missing.words, false));
+        }
+        if Instant::now() >= tell_at && missing.words != told {
+            tell(missing.words.split(';').next().unwrap_or_default());
+            (told, tell_at) = (missing.words, Instant::now() + TELL_AFTER);
         }
         std::thread::sleep(ASK_EVERY);
     }
 }
 
-/// Whether a system is ready; why it is not, and what says that it would be.
-fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Result<(), String> {
+/// Why a system is not ready, and what says that it would be.
+#[derive(Default)]
+struct Missing {
+    words: String,
+    /// Whether it is not going to be.
+    is_final: bool,
+}
+
+impl From<String> for Missing {
+    fn from(words: String) -> Missing {
+        Missing { words, is_final: false }
+    }
+}
+
+/// Whether a system is ready.
+fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Result<(), Missing> {
     match ready {
         Ready::Answers { path, status: (low, high) } => {
             let wanted = if low == high { low.to_string() } else { format!("{low} to {high}") };
@@ -305,16 +325,23 @@ fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Re
                 Ok(status) => format!("GET {path} was answered with {} instead of {wanted}", status.as_u16()),
                 Err(error) => format!("GET http://{}{path}: {error}", target.address),
             };
-            Err(format!("{said}; `ready` names the path that answers {wanted} once it is ready"))
+            Err(format!("{said}; `ready` names the path that answers {wanted} once it is ready").into())
         }
         Ready::Serves(service) => {
             let health = |mut stream| check_health(&mut stream, &target.authority, service);
             match dial(&target.address, ASK_MAX).and_then(health) {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(words)) => {
-                    Err(format!("{words}; `ready: {{grpc: …}}` names the service that it is asked for"))
+                Ok(Err(Unserved { words, is_final: false })) => {
+                    Err(format!("{words}; `ready: {{grpc: …}}` names the service that it is asked for").into())
                 }
-                Err(error) => Err(format!("the health check of gRPC at {}: {error}", target.address)),
+                Ok(Err(Unserved { words, is_final: true })) => Err(Missing {
+                    words: format!(
+                        "{words}; add one, or let `ready: {{log: …}}` name a line of its output, beside `protos` or \
+                         `descriptors`"
+                    ),
+                    is_final: true,
+                }),
+                Err(error) => Err(format!("the health check of gRPC at {}: {error}", target.address).into()),
             }
         }
         Ready::Connects => dial(&target.address, ASK_MAX).map(drop).map_err(|error| {
@@ -322,13 +349,15 @@ fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Re
                 "nobody listens at {}: {error}; that is where it must listen (`{{port}}`)",
                 target.address
             )
+            .into()
         }),
         Ready::Prints(text) => match log_search.map(LogSearch::is_found) {
             Some(Ok(true)) => Ok(()),
             _ => Err(format!(
                 "no line of its output has \"{text}\" in it; many programs hold back what they print into a file \
                  (`python3 -u` does not)"
-            )),
+            )
+            .into()),
         },
     }
 }

@@ -70,15 +70,18 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the system, or finds the one that is there, and waits until it is ready.
+    /// Starts the system, or finds the one that is there, and waits until it is ready; tells what it waits for where that
+    /// takes long.
     pub fn start(
         system: &System,
         setup: &Setup,
         stop_request: &dyn Fn() -> StopRequest,
+        tell: &mut dyn FnMut(String),
     ) -> Result<Running, LabError> {
+        let mut tell = |missing: &str| tell(format!("waiting for the system: {missing}"));
         match &system.origin {
-            SystemOrigin::Shipped(name) => start_shipped(name, system, setup, stop_request),
-            SystemOrigin::Command(command) => start_command(command, system, setup, stop_request),
+            SystemOrigin::Shipped(name) => start_shipped(name, system, setup, stop_request, &mut tell),
+            SystemOrigin::Command(command) => start_command(command, system, setup, stop_request, &mut tell),
             SystemOrigin::Url(url) => find(url, system, stop_request),
             SystemOrigin::Unknown => Err(LabError::Usage(
                 "the scenario does not say what system to drive; add `system:` to it, or give --url http://HOST:PORT"
@@ -262,6 +265,7 @@ fn start_shipped(
     system: &System,
     setup: &Setup,
     stop_request: &dyn Fn() -> StopRequest,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Running, LabError> {
     let data = setup.data.clone().unwrap_or_else(|| setup.run_dir.join("data"));
     let listen = match setup.comes_back {
@@ -290,7 +294,7 @@ fn start_shipped(
         None => url.to_owned(),
     };
     let mut target = target(&url, system)?;
-    served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request, &mut |_| ())?;
+    served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request, tell)?;
     meet_grpc(&mut target, &url, system)?;
     let mut served = Served::new(child, spec, &target, &system.ready, system.ready_within);
     if let Some(data) = &data {
@@ -324,6 +328,7 @@ fn start_command(
     system: &System,
     setup: &Setup,
     stop_request: &dyn Fn() -> StopRequest,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Running, LabError> {
     let launch = &system.launch;
     // another process could take a free port between here and the child's bind; the child then says so and ends
@@ -350,7 +355,7 @@ fn start_command(
         Ready::Prints(text) => Ready::Prints(context.with_port(text)),
         ready => ready.clone(),
     };
-    served::wait_ready(&mut child, &target, &ready, &deadline, stop_request, &mut |_| ())?;
+    served::wait_ready(&mut child, &target, &ready, &deadline, stop_request, tell)?;
     meet_grpc(&mut target, &url, system)?;
     let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
@@ -471,7 +476,8 @@ mod tests {
     fn a_child_that_dies_at_once_is_quoted() {
         let folder = tempfile::tempdir().unwrap();
         let origin = command(&["sh", "-c", "echo cannot bind {port} >&2; exit 3"]);
-        let error = Running::start(&system(origin, 20_000), &setup(folder.path(), "x"), &go_on).unwrap_err();
+        let error = Running::start(&system(origin, 20_000), &setup(folder.path(), "x"), &go_on, &mut |_| ())
+            .unwrap_err();
         let text = error.to_string();
         assert!(
             text.contains("ended before it was ready (exit status 3)") && text.contains("| cannot bind"),
@@ -487,7 +493,8 @@ mod tests {
         let pid_file = folder.path().join("pid");
         let script = format!("echo $$ > {}; exec sleep 600", pid_file.display());
         let origin = command(&["sh", "-c", &script]);
-        let error = Running::start(&system(origin, 500), &setup(folder.path(), "x"), &go_on).unwrap_err();
+        let error = Running::start(&system(origin, 500), &setup(folder.path(), "x"), &go_on, &mut |_| ())
+            .unwrap_err();
         let text = error.to_string();
         assert!(text.contains("not ready within 500ms") && text.contains("`ready within`"), "{text}");
         let id: i32 = fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
@@ -499,9 +506,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let begin = Instant::now();
         let origin = command(&["sleep", "600"]);
-        let error =
-            Running::start(&system(origin, 600_000), &setup(folder.path(), "x"), &|| StopRequest::Stop)
-                .unwrap_err();
+        let error = Running::start(
+            &system(origin, 600_000),
+            &setup(folder.path(), "x"),
+            &|| StopRequest::Stop,
+            &mut |_| (),
+        )
+        .unwrap_err();
         assert_eq!(error.exit_status(), 130);
         assert!(begin.elapsed() < Duration::from_secs(60));
     }
@@ -534,7 +545,8 @@ mod tests {
         let executable = stand_in(folder.path(), &body);
         let mut system = system(SystemOrigin::Shipped("airline".into()), 20_000);
         system.settings.insert("customers".into(), "7".into());
-        let mut running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
+        let mut running =
+            Running::start(&system, &setup(folder.path(), &executable), &go_on, &mut |_| ()).unwrap();
         assert_eq!(running.url, format!("http://127.0.0.1:{port}"));
         assert_eq!(running.durability.as_deref(), Some("synced"));
         let data = running.data_dir().unwrap().to_owned();
@@ -574,7 +586,8 @@ mod tests {
         );
         let executable = stand_in(folder.path(), &body);
         let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
-        let mut running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
+        let mut running =
+            Running::start(&system, &setup(folder.path(), &executable), &go_on, &mut |_| ()).unwrap();
         let starts = || fs::read_to_string(folder.path().join("data/starts")).unwrap().lines().count();
         let (first, handle) = (running.process_ids()[0], running.started().remove(0));
         assert_eq!(held(&handle).kill(), "killed by signal 9");
@@ -605,7 +618,8 @@ mod tests {
         );
         let executable = stand_in(folder.path(), &body);
         let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
-        let running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
+        let running =
+            Running::start(&system, &setup(folder.path(), &executable), &go_on, &mut |_| ()).unwrap();
         let handle = running.started().remove(0);
         held(&handle).kill();
         let error = held(&handle).restart(&|| true).unwrap_err().to_string();
@@ -626,7 +640,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let executable = stand_in(folder.path(), "echo 'no such setting: customres' >&2; exit 2");
         let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
-        let error = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap_err();
+        let error =
+            Running::start(&system, &setup(folder.path(), &executable), &go_on, &mut |_| ()).unwrap_err();
         assert_eq!(error.exit_status(), 2);
         assert!(error.to_string().contains("customres"), "{error}");
         assert!(!folder.path().join("data").exists());
@@ -640,11 +655,11 @@ mod tests {
         let mut system = system(SystemOrigin::Url("http://shop.invalid".into()), 100);
         let setup = setup(folder.path(), "x");
         system.connect_to = Some(format!("unix:{}", path.display()));
-        let running = Running::start(&system, &setup, &go_on).unwrap();
+        let running = Running::start(&system, &setup, &go_on, &mut |_| ()).unwrap();
         assert_eq!(running.target.address.to_string(), format!("unix:{}", path.display()));
         assert_eq!(running.target.authority, "shop.invalid");
         system.connect_to = Some("unix:/no/such.sock".into());
-        let error = Running::start(&system, &setup, &go_on).unwrap_err().to_string();
+        let error = Running::start(&system, &setup, &go_on, &mut |_| ()).unwrap_err().to_string();
         assert!(error.contains("unreachable") && error.contains("unix:/no/such.sock"), "{error}");
     }
 
@@ -656,13 +671,15 @@ mod tests {
         let setup = setup(folder.path(), "x");
         let mut there = system(SystemOrigin::Url(url.clone()), 100);
         there.durability = Some("synced".into());
-        let mut running = Running::start(&there, &setup, &go_on).unwrap();
+        let mut running = Running::start(&there, &setup, &go_on, &mut |_| ()).unwrap();
         assert!(running.process_ids().is_empty() && running.stop().is_none());
         assert_eq!(running.durability, None, "it is not known how durable it is");
         drop(listener);
-        let error = Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on).unwrap_err();
+        let error =
+            Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on, &mut |_| ()).unwrap_err();
         assert!(error.to_string().contains("unreachable"), "{error}");
-        let error = Running::start(&system(SystemOrigin::Unknown, 100), &setup, &go_on).unwrap_err();
+        let error =
+            Running::start(&system(SystemOrigin::Unknown, 100), &setup, &go_on, &mut |_| ()).unwrap_err();
         assert_eq!(error.exit_status(), 2);
     }
 }

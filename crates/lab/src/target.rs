@@ -159,13 +159,17 @@ fn addresses(host: &str, port: u16, system: &System) -> Result<Vec<Address>, Str
 }
 
 fn tls(url: &SystemUrl, settings: &TlsSettings) -> Result<Option<Tls>, String> {
-    let (settings, is_postgres) = match &url.spoken {
-        Spoken::Postgres { mode, files, .. } => (&of_postgres(*mode, files, settings), true),
-        _ => (settings, false),
+    let settings = match &url.spoken {
+        Spoken::Postgres { mode, files, .. } => &of_postgres(*mode, files, settings),
+        _ => settings,
     };
     match url.is_secure {
         true => Tls::new(settings, &url.host)
-            .map(|tls| Some(if is_postgres { tls.of_postgres() } else { tls }))
+            .map(|tls| match &url.spoken {
+                Spoken::Postgres { .. } => Some(tls.of_postgres()),
+                Spoken::Grpc => Some(tls.of_grpc()),
+                _ => Some(tls),
+            })
             .map_err(|error| error.to_string()),
         false if *settings != TlsSettings::default() => {
             Err("options of TLS are given, but the URL is not https://, grpcs:// or rediss://, nor postgres:// with sslmode".into())

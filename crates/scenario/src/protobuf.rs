@@ -6,6 +6,8 @@
 mod stencil;
 #[cfg_attr(not(feature = "grpc"), path = "protobuf/absent.rs")]
 mod types;
+#[cfg(feature = "grpc")]
+mod wrong;
 
 #[cfg(feature = "grpc")]
 pub use stencil::Stencil;
@@ -46,6 +48,16 @@ impl std::fmt::Display for MethodName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.service, self.method)
     }
+}
+
+/// Why a message cannot be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct WrongMessage {
+    /// The way to what is wrong: names of fields, keys of maps, and places in lists from 0.
+    pub way: Vec<String>,
+    /// What is wrong, with the way.
+    pub words: String,
 }
 
 #[cfg(test)]

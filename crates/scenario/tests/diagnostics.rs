@@ -514,6 +514,52 @@ fn constant_metadata_is_what_grpc_can_send() {
     );
 }
 
+#[cfg(feature = "grpc")]
+#[test]
+fn what_a_method_does_not_take_is_told_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let types = "syntax = \"proto3\"; package t; enum Size { SMALL = 0; LARGE = 1; } message M { string text = 1; \
+                 int64 number = 2; int32 small = 3; Size size = 4; oneof how { string card = 5; bool cash = 6; } \
+                 repeated M more = 7; } service S { rpc One(M) returns (M); rpc Both(stream M) returns (stream M); }";
+    std::fs::write(folder.path().join("t.proto"), types).unwrap();
+    let told = |steps: &str| {
+        let text = format!(
+            "system: {{url: 'grpc://h', protos: t.proto}}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n"
+        );
+        check_text("t.yaml", &text, folder.path(), &[]).1.to_string()
+    };
+    let close = "      - grpc close: OK\n";
+    let good = "      - grpc open: t.S/Both\n      - grpc send: {more: ['${random(1, 9)}', {size: LARGE}]}\n";
+    assert_eq!(told(&format!("{good}{close}")), "");
+    for (message, words) in [
+        ("txet: a", "t.yaml:7:11: t.M has no field txet; did you mean text?"),
+        ("more: [{}, {number: x}]", "t.yaml:7:23: more[1].number of t.M takes int64"),
+        (
+            "small: 3000000000",
+            "t.yaml:7:11: small of t.M takes int32 (-2147483648 to 2147483647), not 3000000000",
+        ),
+        (
+            "text: 'a ${random(1, 9)}'\n          size: LARG",
+            "t.yaml:8:11: size of t.M takes t.Size (SMALL, LARGE)",
+        ),
+        ("card: a\n          cash: true", "t.yaml:8:11: cash: card and cash exclude each other"),
+    ] {
+        let told = told(&format!("      - grpc: t.S/One\n        message:\n          {message}\n"));
+        assert!(told.starts_with(words), "{told}");
+    }
+    for (steps, words) in [
+        ("      - grpc open: t.S/Both\n      - grpc send: {txet: a}\n", "t.yaml:6:21: t.M has no field txet"),
+        ("      - grpc open: t.S/Bot\n", "t.S has no method Bot (it has One, Both); did you mean Both?"),
+        ("      - grpc open: t.S\n", "t.yaml:5:9: t.S is a service"),
+        ("      - grpc open: t.S/Both\n      - grpc close: 5\n", "; 5 is NOT_FOUND"),
+        ("      - grpc: t.S/One\n        check: {status: NOT_FOND}\n", "did you mean NOT_FOUND?"),
+        ("      - grpc: t.S/One\n        check: {status: [OK, not_found]}\n", "did you mean NOT_FOUND?"),
+    ] {
+        let told = told(&format!("{steps}{}", if steps.contains("open") { close } else { "" }));
+        assert!(told.contains(words), "{told}");
+    }
+}
+
 #[test]
 fn warnings_do_not_keep_a_scenario_from_running() {
     let text = GOOD

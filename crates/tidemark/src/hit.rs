@@ -129,7 +129,10 @@ fn failure(diagnostics: &Diagnostics) -> Failure {
 
 /// What is said in the keys of a scenario, in the flags of a hit.
 fn in_flags(text: &str) -> String {
-    const WORDS: [(&str, &str); 5] = [
+    const WORDS: [(&str, &str); 8] = [
+        ("`protos`", "--proto"),
+        ("a file of `descriptors`", "a descriptor set with --protoset"),
+        ("`includes`", "--import-path"),
         ("`limits: connections`", "-c"),
         ("`limits: pipeline`", "--pipeline"),
         ("`limits: streams`", "--streams"),

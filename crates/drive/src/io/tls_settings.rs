@@ -25,6 +25,11 @@ use tidemark_scenario::plan::{HttpVersion, TlsSettings};
 const ALPN_1: &[u8] = b"http/1.1";
 /// HTTP/2 in ALPN.
 pub(crate) const ALPN_2: &[u8] = b"h2";
+/// What is asked of a server of gRPC that does not speak TLS.
+pub(crate) const NO_TLS: &str = "is it grpc:// instead of grpcs://?";
+/// What is said of a server of HTTP/1.1 that should speak gRPC.
+pub(crate) const NO_HTTP_2: &str =
+    "the server does not agree to HTTP/2 by ALPN, which gRPC needs; is it REST? https:// drives that";
 /// Tickets that a thread keeps for each of its connections: servers send two with each handshake.
 const TICKETS_EACH: usize = 2;
 
@@ -84,17 +89,29 @@ pub(crate) struct Ways {
     authority: &'static str,
     unchecked: &'static str,
     own: &'static str,
+    /// What is asked where a server does not speak TLS.
+    plain: &'static str,
+    /// What is said where a server takes nothing that ALPN offers.
+    version: &'static str,
 }
 
 impl Ways {
     /// By flags.
-    const FLAGS: Ways =
-        Ways { authority: "--cacert FILE", unchecked: "--insecure", own: "--cert FILE and --key FILE" };
+    const FLAGS: Ways = Ways {
+        authority: "--cacert FILE",
+        unchecked: "--insecure",
+        own: "--cert FILE and --key FILE",
+        plain: "is it http instead of https?",
+        version: "the server does not speak the version of HTTP that is asked for; try --http 1.1, or auto",
+    };
+    /// Where gRPC is spoken.
+    const GRPC: Ways = Ways { plain: NO_TLS, version: NO_HTTP_2, ..Ways::FLAGS };
     /// In a URL of PostgreSQL.
     const POSTGRES: Ways = Ways {
         authority: "sslrootcert=FILE in the URL",
         unchecked: "sslmode=require and no sslrootcert",
         own: "sslcert=FILE and sslkey=FILE in the URL",
+        ..Ways::FLAGS
     };
 }
 
@@ -144,6 +161,12 @@ impl Tls {
     #[must_use]
     pub fn of_postgres(self) -> Tls {
         Tls { ways: Ways::POSTGRES, ..self }
+    }
+
+    /// With advice for a URL of gRPC.
+    #[must_use]
+    pub fn of_grpc(self) -> Tls {
+        Tls { ways: Ways::GRPC, ..self }
     }
 
     /// How a person says whom to trust.
@@ -276,7 +299,7 @@ fn own(path: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, Private
 
 /// What a failure of the library means to a person, who says whom to trust in these ways.
 pub(crate) fn explain(error: &Error, ways: Ways) -> String {
-    let Ways { authority, unchecked, own } = ways;
+    let Ways { authority, unchecked, own, plain, version } = ways;
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
             "the server's certificate is signed by nobody trusted here; name its authority with {authority}, or go \
@@ -295,15 +318,11 @@ pub(crate) fn explain(error: &Error, ways: Ways) -> String {
              where that certificate itself is named with {authority}; or go without the check with {unchecked}"
         ),
         Error::InvalidCertificate(error) => format!("the server's certificate is not accepted: {error}"),
-        Error::InvalidMessage(_) => {
-            "the server does not speak TLS there; is it http instead of https?".into()
-        }
+        Error::InvalidMessage(_) => format!("the server does not speak TLS there; {plain}"),
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
             format!("the server asks for a certificate of the client; give it one with {own}")
         }
-        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the server does not speak the version of HTTP that is asked for; try --http 1.1, or auto".into()
-        }
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => version.into(),
         Error::AlertReceived(alert) => format!("the server refused it ({alert:?})"),
         Error::PeerIncompatible(why) => format!("the server offers nothing in common ({why:?})"),
         other => other.to_string(),

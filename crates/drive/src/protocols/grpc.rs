@@ -24,10 +24,11 @@ use tidemark_scenario::protobuf::Types;
 
 use crate::error::DriveError;
 use crate::io::Io;
-use crate::protocols::http2::{Http2, Streams};
+use crate::protocols::http2::Streams;
+use crate::protocols::http2::greet::{NoHello, greet};
 use crate::protocols::transport::{Client, Event, Setup, Transport};
 use crate::session::failure::Failure;
-pub use questions::check_health;
+pub use questions::{Unserved, check_health};
 use reply::Reply;
 use request::{Prepared, Room};
 use talk::Talk;
@@ -54,16 +55,29 @@ impl Grpc {
         (authority, is_secured): (&str, bool),
         stream: &mut (impl Read + Write),
     ) -> io::Result<()> {
-        self.most_streams = Some(match self.types {
-            Some(_) => Http2::greet(stream)?.most_streams,
-            None => {
-                let (types, most_streams) = reflection::types((authority, is_secured), stream)?;
+        let met = match self.types {
+            Some(_) => greet(stream),
+            None => reflection::types((authority, is_secured), stream).map(|(types, most_streams)| {
                 self.types = Some(types);
                 most_streams
-            }
-        });
+            }),
+        };
+        self.most_streams = Some(met.map_err(|error| with_way_out(error, is_secured))?);
         Ok(())
     }
+}
+
+/// What a person may do about a server that does not say hello.
+fn with_way_out(error: io::Error, is_secured: bool) -> io::Error {
+    let way_out = match (NoHello::of(&error), is_secured) {
+        (Some(NoHello::Http1), false) => "it is not a server of gRPC; is it REST? http:// drives that",
+        (Some(NoHello::Http1), true) => "it is not a server of gRPC; is it REST? https:// drives that",
+        (Some(NoHello::Tls), _) => "write grpcs://",
+        (Some(NoHello::Closed), false) => "does it speak gRPC there, or TLS (grpcs://)?",
+        (Some(NoHello::Closed), true) => "does it speak gRPC there?",
+        (None, _) => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}; {way_out}"))
 }
 
 impl Client for Grpc {
@@ -78,8 +92,7 @@ impl Client for Grpc {
     /// A method that its server does not have, or a message that this does not take.
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
         let steps = plan.requests.iter().filter_map(|request| request.grpc());
-        let wrong = steps.filter_map(|step| request::method(self.types.as_ref(), step).err());
-        wrong.map(DriveError::Grpc).next()
+        request::refusal(self.types.as_ref(), &plan.source_name, steps).map(DriveError::Grpc)
     }
 
     fn depth(&self, limits: &Limits) -> usize {

@@ -13,7 +13,7 @@ mod answer;
 mod backlog;
 pub(in crate::protocols) mod blocking;
 mod failure;
-mod greet;
+pub(in crate::protocols) mod greet;
 mod link;
 pub(in crate::protocols) mod request;
 mod stream;
@@ -35,7 +35,7 @@ use crate::io::{self as back_end, Io};
 use crate::protocols::transport::{Client, Event, Sent, Setup, Transport};
 use crate::session::failure::Failure;
 use backlog::{BACKLOG_BYTES, Backlog};
-use greet::greet;
+use greet::{NoHello, greet};
 use link::{Link, LinkState, Pinged};
 use request::{Destination, Message, Prepared};
 use stream::{Exchange, Piece, Stream, Unanswered};
@@ -57,8 +57,11 @@ pub struct Http2 {
 impl Http2 {
     pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
         let most_streams = greet(stream).map_err(|error| {
-            let text = format!("{error}; ask for HTTP/1.1, or for auto over TLS");
-            io::Error::new(error.kind(), text)
+            let hint = match NoHello::of(&error) {
+                Some(NoHello::Tls) => "write https://",
+                _ => "ask for HTTP/1.1, or for auto over TLS",
+            };
+            io::Error::new(error.kind(), format!("{error}; {hint}"))
         })?;
         Ok(Http2 { most_streams })
     }

@@ -7,7 +7,7 @@ use tidemark_scenario::plan::HttpVersion;
 use crate::io::address::Address;
 use crate::io::greeted::GreetedIo;
 use crate::io::tls::TlsIo;
-use crate::io::tls_settings::{ALPN_2, Tls};
+use crate::io::tls_settings::{ALPN_2, NO_HTTP_2, NO_TLS, Tls};
 use crate::io::{BoxedIo, Io};
 use crate::protocols::Protocol;
 use crate::protocols::http1::Http1;
@@ -141,10 +141,15 @@ impl Target {
     fn greet_grpc(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let Protocol::Grpc(server) = &mut self.protocol else { return Ok(()) };
         let Some(tls) = &mut self.tls else { return server.meet((&self.authority, false), stream) };
-        let mut session = tls.greet(HttpVersion::Two, stream)?;
+        let mut session = tls.greet(HttpVersion::Two, stream).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                let words = format!("the server closed the connection in the handshake of TLS; {NO_TLS}");
+                io::Error::new(error.kind(), words)
+            }
+            _ => error,
+        })?;
         if session.alpn_protocol() != Some(ALPN_2) {
-            let told = "the server does not agree to HTTP/2 by ALPN, which gRPC needs";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, NO_HTTP_2));
         }
         let mut secured = rustls::Stream::new(&mut session, stream);
         server.meet((&self.authority, true), &mut secured)?;

@@ -51,6 +51,7 @@ pub(crate) fn plan_of(plan: &Plan, target: usize) -> Plan {
             .map(|one| RequestPlan { target: 0, ..one })
             .collect(),
         limits: plan.limits.clone(),
+        source_name: plan.source_name.clone(),
         ..Plan::new(&plan.name, plan.load.clone())
     }
 }

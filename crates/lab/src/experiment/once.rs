@@ -3,13 +3,13 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 
-use tidemark_drive::{DriveOptions, LoggedStep, OnceError, Stopper};
+use tidemark_drive::{DriveError, DriveOptions, LoggedStep, OnceError, Stopper};
 use tidemark_record::Counters;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::ALL_SHOWN;
 
 use super::preparing::LOOK_EVERY;
-use super::{Experiment, begin, driven};
+use super::{Experiment, begin, driven, not_begun};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
@@ -126,6 +126,7 @@ impl Experiment {
                 Ok(Ok(_)) => {}
                 Ok(Err(OnceError::Request { .. })) => once.is_good = false,
                 Ok(Err(OnceError::Program(reason))) => return Err(LabError::Script(reason)),
+                Ok(Err(OnceError::Drive(error @ DriveError::Grpc(_)))) => return Err(not_begun(error)),
                 Ok(Err(error)) => return Err(LabError::Measure(format!("session {name}: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -260,7 +260,7 @@ impl Experiment {
         stores.resolve(&mut system);
         services.resolve(&mut system);
         let mut running = match system.tier.is_single() {
-            true => Running::start(&system, &setup, &|| self.stop_request())?,
+            true => Running::start(&system, &setup, &|| self.stop_request(), tell)?,
             false => tier::running(&system, &self.tier_setup(), &|| self.stop_request(), tell)?,
         };
         greet_calls_of(&mut running, &self.plan, 0, &system)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{RequestKind, RequestPlan};
-use crate::protobuf::MethodName;
+use crate::protobuf::{Method, MethodName, Types, WrongMessage};
 use crate::template::Template;
 
 /// What a step of gRPC does.
@@ -24,6 +24,8 @@ pub enum GrpcStep {
         message: Template,
         /// Whether a message that passes the request's checks is waited for.
         expects: bool,
+        /// The scenario's line in which its step begins.
+        line: usize,
     },
     /// Wait for a message that passes the request's checks.
     Expect,
@@ -42,9 +44,64 @@ pub struct GrpcCall {
     pub deadline: Option<Duration>,
     /// Whether messages are sent compressed (gzip).
     pub compresses: bool,
+    /// The scenario's line in which its step begins; 0 where that is in none.
+    pub line: usize,
 }
 
 impl GrpcStep {
+    /// Whether a server of these types takes what this sends. A message over an open stream has to be one of a method of
+    /// `opened`, which are those of all streams that steps open there.
+    ///
+    /// # Errors
+    /// What is wrong, and with which of its messages.
+    pub fn check<'m>(
+        &self,
+        types: &Types,
+        opened: impl Iterator<Item = &'m Method>,
+    ) -> Result<(), (usize, WrongMessage)> {
+        let wrong = |words: String| (0, WrongMessage { way: Vec::new(), words });
+        match self {
+            GrpcStep::Call { call, messages } => {
+                let method = types.method(&call.method).map_err(wrong)?;
+                if messages.len() != 1 && !method.sends_many() {
+                    let words = format!("{} takes one message, and {} are sent", call.method, messages.len());
+                    return Err(wrong(words));
+                }
+                let mut messages = messages.iter().enumerate();
+                messages.try_for_each(|(at, message)| method.check(message).map_err(|wrong| (at, wrong)))
+            }
+            GrpcStep::Open(call) => types.method(&call.method).map(drop).map_err(wrong),
+            GrpcStep::Send { message, .. } => {
+                let mut first = None;
+                for method in opened {
+                    match method.check(message) {
+                        Ok(()) => return Ok(()),
+                        Err(wrong) => first = first.or(Some((0, wrong))),
+                    }
+                }
+                first.map_or(Ok(()), Err)
+            }
+            GrpcStep::Expect | GrpcStep::Close => Ok(()),
+        }
+    }
+
+    /// The method of the stream that this opens, if it opens one that these types have.
+    pub fn opens(&self, types: &Types) -> Option<Method> {
+        match self {
+            GrpcStep::Open(call) => types.method(&call.method).ok(),
+            _ => None,
+        }
+    }
+
+    /// The scenario's line in which the step begins, where it sends something; else 0.
+    pub fn line(&self) -> usize {
+        match self {
+            GrpcStep::Call { call, .. } | GrpcStep::Open(call) => call.line,
+            GrpcStep::Send { line, .. } => *line,
+            GrpcStep::Expect | GrpcStep::Close => 0,
+        }
+    }
+
     /// How a call begins, if this begins one.
     pub fn call(&self) -> Option<&GrpcCall> {
         match self {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::MethodName;
+use super::{MethodName, WrongMessage};
 use crate::template::Template;
 
 const ABSENT: &str = "this program was built without gRPC (the cargo feature `grpc`)";
@@ -117,6 +117,14 @@ impl Method {
     /// Always.
     pub fn encode(&self, _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
         Err(ABSENT.into())
+    }
+
+    /// Checks nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn check(&self, _: &Template) -> Result<(), WrongMessage> {
+        Err(WrongMessage { way: Vec::new(), words: ABSENT.into() })
     }
 
     /// Reads nothing.

@@ -8,12 +8,13 @@ use std::sync::LazyLock;
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use prost_reflect::{
-    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor,
-    MethodDescriptor, SerializeOptions,
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+    SerializeOptions, ServiceDescriptor,
 };
 
-use super::MethodName;
 use super::stencil::Stencil;
+use super::wrong::{self, listed};
+use super::{MethodName, WrongMessage};
 use crate::diagnostic::did_you_mean;
 use crate::template::Template;
 
@@ -21,8 +22,6 @@ use crate::template::Template;
 const DESCRIPTORS_BYTES_MAX: u64 = 64 << 20;
 /// Most files that a server tells of.
 const FILES_MAX: usize = 10_000;
-/// Services that an error names.
-const SHOWN: usize = 8;
 /// How deep a message that is shown as an example goes.
 const EXAMPLE_DEPTH: usize = 4;
 
@@ -88,28 +87,37 @@ impl Types {
     /// The method of a name.
     ///
     /// # Errors
-    /// In words: there is none, and which is nearest.
+    /// In words: there is none, which is nearest, and which there are.
     pub fn method(&self, name: &MethodName) -> Result<Method, String> {
-        let known = self.0.get_service_by_name(&name.service);
-        let Some(service) = known.or_else(|| HEALTH_CHECK.get_service_by_name(&name.service)) else {
+        let find = |name: &str| {
+            let known = self.0.get_service_by_name(name);
+            known.or_else(|| HEALTH_CHECK.get_service_by_name(name))
+        };
+        let methods = |service: &ServiceDescriptor| -> Vec<String> {
+            service.methods().map(|method| method.name().to_owned()).collect()
+        };
+        let Some(service) = find(&name.service) else {
+            // all of it may be a service
+            if let Some(service) = find(&format!("{}.{}", name.service, name.method)) {
+                let (name, methods) = (service.full_name(), listed(&methods(&service)));
+                return Err(format!(
+                    "{name} is a service; name one of its methods, as {name}/METHOD: {methods}"
+                ));
+            }
             let names = self.services();
             let hint = did_you_mean(&name.service, names.iter().map(String::as_str));
-            let there = match names.len() {
-                0 => "; the types have no service".to_owned(),
-                _ if !hint.is_empty() => hint,
-                count => {
-                    let more = if count > SHOWN { ", …" } else { "" };
-                    format!("; there is {}{more}", names[..count.min(SHOWN)].join(", "))
-                }
-            };
-            return Err(format!("there is no service {}{there}", name.service));
+            return Err(format!("there is no service {} (there is {}){hint}", name.service, listed(&names)));
         };
         let found = service.methods().find(|method| method.name() == name.method);
         found.map(Method).ok_or_else(|| {
-            let names: Vec<String> = service.methods().map(|method| method.name().to_owned()).collect();
+            let names = methods(&service);
             let hint = did_you_mean(&name.method, names.iter().map(String::as_str));
-            let hint = if hint.is_empty() { format!("; it has {}", names.join(", ")) } else { hint };
-            format!("the service {} has no method {}{hint}", name.service, name.method)
+            format!(
+                "the service {} has no method {} (it has {}){hint}",
+                name.service,
+                name.method,
+                listed(&names)
+            )
         })
     }
 
@@ -153,7 +161,8 @@ fn told(error: &protox::Error, file: &Path) -> String {
         return format!("{} is not there", file.display());
     }
     // what it says in debug is file, line and column before the words
-    format!("{error:?}")
+    let hint = if error.is_file_not_found() { "; name the folders of imports with `includes`" } else { "" };
+    format!("{error:?}{hint}")
 }
 
 /// Files that a server tells of, until none is missing.
@@ -240,14 +249,37 @@ impl Method {
     /// # Errors
     /// In words what is wrong with it.
     pub fn encode(&self, json: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        let input = self.0.input();
-        let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let options = DeserializeOptions::new();
-        let message = DynamicMessage::deserialize_with_options(input.clone(), &mut deserializer, &options)
-            .and_then(|message| deserializer.end().map(|()| message))
-            .map_err(|error| wrong_message(&input, &error))?;
+        let message = self.message(json).map_err(|wrong| wrong.words)?;
         // a vector has room for what is put into it
         message.encode(out).map_err(|error| format!("the message is too large: {error}"))
+    }
+
+    /// Whether it takes messages that are made of this JSON, whatever stands where a value varies.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn check(&self, template: &Template) -> Result<(), WrongMessage> {
+        let wrong = match template.as_literal() {
+            Some(json) => self.message(json).err(),
+            None => wrong::with_marks(template).and_then(|value| wrong::find(&self.0.input(), &value)),
+        };
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn message(&self, json: &[u8]) -> Result<DynamicMessage, WrongMessage> {
+        let input = self.0.input();
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let message = DynamicMessage::deserialize(input.clone(), &mut deserializer)
+            .and_then(|message| deserializer.end().map(|()| message));
+        message.map_err(|error| {
+            let value = serde_json::from_slice::<serde_json::Value>(json).ok();
+            value.and_then(|value| wrong::find(&input, &value)).unwrap_or_else(|| {
+                let text = error.to_string();
+                let (text, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
+                let words = format!("the message is not a {}: {text}", input.full_name());
+                WrongMessage { way: Vec::new(), words }
+            })
+        })
     }
 
     /// Appends a message of the answer as JSON; fields that have their default are there, too.
@@ -273,26 +305,6 @@ impl Method {
     /// A message to begin with, as JSON: each field with its default.
     pub fn example(&self) -> serde_json::Value {
         example(&self.0.input(), &mut Vec::new())
-    }
-}
-
-/// What is wrong with a message, and which field is meant by one that it does not have.
-fn wrong_message(input: &MessageDescriptor, error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let (text, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-    let unknown = text.split_once("unrecognized field name '").and_then(|(_, rest)| rest.split_once('\''));
-    match unknown {
-        Some((field, _)) => {
-            let names: Vec<String> = input.fields().map(|field| field.json_name().to_owned()).collect();
-            let hint = did_you_mean(field, names.iter().map(String::as_str));
-            let hint = if hint.is_empty() {
-                format!("; {} has {}", input.full_name(), names.join(", "))
-            } else {
-                hint
-            };
-            format!("the message has no field {field}{hint}")
-        }
-        None => format!("the message is not a {}: {text}", input.full_name()),
     }
 }
 
@@ -348,6 +360,9 @@ fn example_of(field: &FieldDescriptor, within: &mut Vec<String>) -> serde_json::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::Encoding;
+    use crate::expr::Expr;
+    use crate::template::Part;
 
     const SHOP: &str = r#"
         syntax = "proto3";
@@ -409,15 +424,40 @@ mod tests {
         for (name, words) in [
             ("shop.Card/Add", "did you mean shop.Cart?"),
             ("shop.Cart/Ad", "did you mean Add?"),
-            ("other.Thing/Do", "there is no service other.Thing; there is shop.Cart"),
+            ("shop.Cart/Ad", "(it has Add, Watch)"),
+            ("other.Thing/Do", "there is no service other.Thing (there is shop.Cart)"),
+            ("shop.Cart", "shop.Cart is a service; name one of its methods, as shop.Cart/METHOD: Add, Watch"),
         ] {
             let error = method(&types, name).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
         let add = method(&types, "shop.Cart/Add").unwrap();
         for (json, words) in [
-            (r#"{"nmae": "x"}"#, "the message has no field nmae; did you mean name?"),
-            (r#"{"count": "x"}"#, "the message is not a shop.Item"),
+            (r#"{"nmae": "x"}"#, "shop.Item has no field nmae; did you mean name?"),
+            (r#"{"zzz": 1}"#, "shop.Item has no field zzz; it has name, count, size"),
+            (
+                r#"{"parts": [{}, {"nmae": 1}]}"#,
+                "parts[1].nmae: shop.Item has no field nmae; did you mean name?",
+            ),
+            (r#"{"count": "x"}"#, r#"count of shop.Item takes int64 (a whole number), not "x""#),
+            (r#"{"name": 3}"#, "name of shop.Item takes string (a text), not 3"),
+            (
+                r#"{"marks": {"a": 2147483648}}"#,
+                "marks.a of shop.Item takes int32 (-2147483648 to 2147483647)",
+            ),
+            (r#"{"marks": 1}"#, "marks of shop.Item takes a mapping, not 1"),
+            (r#"{"parts": {}}"#, "parts of shop.Item takes a list of shop.Item, not {}"),
+            (r#"{"parts": [1]}"#, "parts[0] of shop.Item takes shop.Item, not 1"),
+            (r#"{"size": "LARG"}"#, "takes shop.Size (SMALL, LARGE), not \"LARG\"; did you mean LARGE?"),
+            (r#"{"picture": "%"}"#, "picture of shop.Item takes bytes (a text in base64)"),
+            (
+                r#"{"at": "noon"}"#,
+                "google.protobuf.Timestamp (a time like 2025-01-02T03:04:05Z), not \"noon\"",
+            ),
+            (
+                r#"{"card": "a", "cash": true}"#,
+                "card and cash exclude each other, as shop.Item has one of the oneof how",
+            ),
             (r#"[]"#, "the message is not a shop.Item"),
             (r#"{"name": "x"} x"#, "the message is not a shop.Item"),
         ] {
@@ -429,6 +469,33 @@ mod tests {
         );
     }
 
+    /// Text and value that vary, in fields, lists and keys.
+    #[test]
+    fn a_message_that_varies_is_checked_but_for_what_varies() {
+        let add = method(&shop(), "shop.Cart/Add").unwrap();
+        let check = |before: &str, encoding: Encoding, behind: &str| {
+            let mut template = Template::literal(before);
+            template.parts.push(Part::Hole(Expr::variable(0), encoding));
+            template.push_literal(behind.as_bytes());
+            add.check(&template)
+        };
+        for (before, encoding, behind) in [
+            (r#"{"count": "#, Encoding::JsonValue, "}"),
+            (r#"{"size": ""#, Encoding::JsonText, r#"GE"}"#),
+            (r#"{"marks": {"a": "#, Encoding::JsonValue, "}}"),
+            (r#"{"marks": {""#, Encoding::JsonText, r#"": 1}}"#),
+            (r#"{"parts": ["#, Encoding::JsonValue, r#", {"cash": true}]}"#),
+            (r#"{"card": "#, Encoding::JsonValue, r#", "cash": true}"#),
+            ("", Encoding::JsonValue, ""),
+        ] {
+            assert_eq!(check(before, encoding, behind), Ok(()), "{before}");
+        }
+        let wrong = check(r#"{"name": "a "#, Encoding::JsonText, r#"", "parts": [{}, {"count": "x"}]}"#);
+        let wrong = wrong.unwrap_err();
+        assert_eq!(wrong.way, ["parts", "1", "count"]);
+        assert!(wrong.words.starts_with("parts[1].count of shop.Item takes int64"), "{wrong}");
+    }
+
     #[test]
     fn files_that_are_wrong_are_told_with_their_place() {
         let folder = tempfile::tempdir().unwrap();
@@ -438,6 +505,10 @@ mod tests {
         fs::write(&file, "syntax = \"proto3\";\nmessage A { strin name = 1; }\n").unwrap();
         let error = Types::of_protos(std::slice::from_ref(&file), &[]).unwrap_err();
         assert!(error.contains("a.proto:2") && error.contains("strin"), "{error}");
+        fs::write(&file, "syntax = \"proto3\";\nimport \"b/c.proto\";\n").unwrap();
+        let error = Types::of_protos(std::slice::from_ref(&file), &[]).unwrap_err();
+        assert!(error.contains("a.proto:2") && error.contains("b/c.proto"), "{error}");
+        assert!(error.contains("name the folders of imports with `includes`"), "{error}");
         fs::write(&file, b"\xff").unwrap();
         assert!(Types::of_descriptors(&file).unwrap_err().contains("not a descriptor set"));
     }

@@ -16,6 +16,7 @@ use super::beside::{self, Spoken};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use crate::compile::{Session, Whole};
+use crate::diagnostic::did_you_mean;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::{Bool, Duration as Time, Template as TemplateText, Text, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
@@ -23,8 +24,8 @@ use crate::grammar::record::record;
 use crate::grammar::{Key, key};
 use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source, TextTest};
 use crate::protobuf::{Method, MethodName};
-use crate::template::{Encoding, Part, Template};
-use crate::yaml::{Content, Node, one_or_many};
+use crate::template::{Encoding, Template};
+use crate::yaml::{Content, Node, Position, one_or_many};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["grpc", "grpcs"],
@@ -107,7 +108,8 @@ fn begin(session: &mut Session<'_, '_>, step: &Step<'_>, verb: &str) -> Option<(
     let label = session.label_or(step, step.node.position, || format!("{verb}{method}"))?;
     let deadline = step.get("deadline").and_then(|node| session.reader.duration(node));
     let compresses = step.get("compress").and_then(|node| session.reader.bool(node)).unwrap_or(false);
-    Some((label, GrpcCall { method, metadata: Vec::new(), deadline, compresses }))
+    let line = step.node.position.line;
+    Some((label, GrpcCall { method, metadata: Vec::new(), deadline, compresses, line }))
 }
 
 /// Adds a step whose answer has a status.
@@ -131,8 +133,7 @@ fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
     let mut checks = Vec::new();
     let Some(node) = node else { return checks };
     if let Some(status) = node.get("status") {
-        let name = |node: &Node| session.reader.word(node, &GrpcCode::NAMES);
-        let codes = one_or_many(status).iter().filter_map(|node| GrpcCode::from_name(name(node)?));
+        let codes = one_or_many(status).iter().filter_map(|node| code(session, node));
         checks.push(Check::Status(codes.map(|code| (code.status(), code.status())).collect()));
     }
     for (name, test) in node.get("metadata").map(Node::entries).unwrap_or_default() {
@@ -155,6 +156,20 @@ fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
     }
     checks.extend(session.checks_of_body(node));
     checks
+}
+
+/// A status by its name.
+fn code(session: &Session<'_, '_>, node: &Node) -> Option<GrpcCode> {
+    session.reader.parsed(node, |text| {
+        GrpcCode::from_name(text).ok_or_else(|| {
+            let by_number = text.parse().ok().and_then(|number: usize| GrpcCode::ALL.get(number).copied());
+            let hint = match by_number {
+                Some(code) => format!("; {text} is {}", code.name()),
+                None => did_you_mean(text, GrpcCode::NAMES),
+            };
+            format!("\"{text}\" is not one of {}{hint}", GrpcCode::NAMES.join(", "))
+        })
+    })
 }
 
 /// A step over the session's stream: what it does, and what must hold of a message that comes.
@@ -217,39 +232,48 @@ fn message(session: &mut Session<'_, '_>, node: &Node) -> Template {
 /// Reports methods and messages that the types do not have, where a scenario names types.
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
-    for (plan, position) in whole.requests.placed() {
-        let RequestKind::Grpc(step) = &plan.ask else { continue };
-        let at = match usize::from(plan.target).checked_sub(1) {
+    let types_of = |target: u16| {
+        let at = match usize::from(target).checked_sub(1) {
             None => Some(whole.system),
             Some(target) => whole.targets.get(target).map(|target| &target.at),
         };
-        let types = at.and_then(|at| at.types.as_ref());
-        if let (Some(types), Some(call)) = (types, step.call())
-            && let Err(reason) = types.method(&call.method).and_then(|method| check(&method, step))
-        {
-            whole.reader.sink.error_at(position, reason);
+        at.and_then(|at| at.types.as_ref())
+    };
+    let placed = || whole.requests.placed().filter_map(|(plan, at)| Some((plan.target, plan.grpc()?, at)));
+    let opens = placed().filter_map(|(target, step, _)| Some((target, step.opens(types_of(target)?)?)));
+    let opened: Vec<(u16, Method)> = opens.collect();
+    for (target, step, position) in placed() {
+        let Some(types) = types_of(target) else { continue };
+        let there = opened.iter().filter(|(of, _)| *of == target).map(|(_, method)| method);
+        if let Err((number, wrong)) = step.check(types, there) {
+            let place = place(whole.root, position, number, &wrong.way);
+            whole.reader.sink.error_at(place.unwrap_or(position), wrong.words);
         }
     }
 }
 
-/// Whether a method takes what a step sends.
-fn check(method: &Method, step: &GrpcStep) -> Result<(), String> {
-    let GrpcStep::Call { messages, .. } = step else { return Ok(()) };
-    if messages.len() != 1 && !method.sends_many() {
-        return Err(format!("the method takes one message, and {} are sent", messages.len()));
+/// Where in a step's messages something stands to which this way leads, as far as it can be followed.
+fn place(root: &Node, step: Position, number: usize, way: &[String]) -> Option<Position> {
+    let step = mapping_at(root, step)?;
+    let mut node = step.get("message").or_else(|| step.get("grpc send")).filter(|_| !way.is_empty())?;
+    node = node.items().get(number).unwrap_or(node);
+    let mut place = node.position;
+    for part in way {
+        let item = part.parse::<usize>().ok().and_then(|at| node.items().get(at));
+        (place, node) = match (node.entry(part), item) {
+            (Some((key, value)), _) => (key.position, value),
+            (None, Some(item)) => (item.position, item),
+            (None, None) => break,
+        };
     }
-    messages.iter().filter_map(without_holes).try_for_each(|json| method.encode(&json, &mut Vec::new()))
+    Some(place)
 }
 
-/// A message with nothing where a value varies; none where a part of a text does, which may have to be of some form.
-fn without_holes(message: &Template) -> Option<Vec<u8>> {
-    let mut json = Vec::new();
-    for part in &message.parts {
-        match part {
-            Part::Literal(text) => json.extend_from_slice(text),
-            Part::Hole(_, Encoding::JsonValue) => json.extend_from_slice(b"null"),
-            Part::Hole(..) => return None,
-        }
+/// The mapping that stands there.
+fn mapping_at(node: &Node, position: Position) -> Option<&Node> {
+    if node.position == position && matches!(node.content, Content::Map(_)) {
+        return Some(node);
     }
-    Some(json)
+    let mut parts = node.items().iter().chain(node.entries().iter().map(|(_, value)| value));
+    parts.find_map(|part| mapping_at(part, position))
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tidemark_import::{header, read_small};
 use tidemark_record::GrpcCode;
-use tidemark_scenario::protobuf::MethodName;
+use tidemark_scenario::diagnostic::did_you_mean;
+use tidemark_scenario::protobuf::{MethodName, Types};
 use tidemark_scenario::source::{Map, Scalar, Step, Value, verbatim};
 use tidemark_scenario::units::Time;
 
@@ -13,24 +14,44 @@ use crate::failure::Failure;
 
 /// What such URLs begin with.
 const SCHEMES: [&str; 2] = ["grpc://", "grpcs://"];
+/// Services that every server may have, which nobody wants to load.
+const OF_ALL: [&str; 3] = ["grpc.reflection.", "grpc.health.", "grpc.channelz."];
+/// Methods that an error names.
+const SHOWN: usize = 20;
 
 /// Whether a URL is of a server that speaks gRPC.
 pub fn is_grpc(url: &str) -> bool {
     SCHEMES.iter().any(|scheme| url.starts_with(scheme))
 }
 
-/// The server of a URL, and the method in its path.
-pub fn split(url: &str) -> Result<(&str, MethodName), Failure> {
-    let wrong = || {
-        Failure::usage(format!(
-            "`{url}` names no method; write grpc://HOST:PORT/shop.Cart/Add. tidemark init grpc://HOST:PORT tells those that \
-             there are"
-        ))
-    };
+/// The server of a URL, and the method in its path, if one stands there.
+fn split(url: &str) -> (&str, Option<MethodName>) {
     let begin = url.find("://").map_or(0, |at| at + 3);
-    let at = url[begin..].find('/').ok_or_else(wrong)? + begin;
-    let method = MethodName::read(&url[at..]).ok_or_else(wrong)?;
-    Ok((&url[..at], method))
+    let at = url[begin..].find('/').map_or(url.len(), |at| begin + at);
+    (&url[..at], MethodName::read(&url[at..]))
+}
+
+/// The server of a URL, and the method in its path. Where there is none, the server's reflection tells those that there are.
+pub fn asked(url: &str) -> Result<(&str, MethodName), Failure> {
+    let (server, method) = split(url);
+    if let Some(method) = method {
+        return Ok((server, method));
+    }
+    let known = tidemark_lab::message_types(server).map(|types| own_methods(&types)).unwrap_or_default();
+    let names: Vec<String> = known.iter().take(SHOWN).map(MethodName::to_string).collect();
+    let there = match known.len() {
+        0 => ". tidemark init grpc://HOST:PORT tells those that there are".to_owned(),
+        count if count > SHOWN => format!("; there are {}, …", names.join(", ")),
+        _ => format!("; there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("`{url}` names no method; write grpc://HOST:PORT/shop.Cart/Add{there}")))
+}
+
+/// The methods of a server's own services.
+pub fn own_methods(types: &Types) -> Vec<MethodName> {
+    let mut methods = types.methods();
+    methods.retain(|method| !OF_ALL.iter().any(|begin| method.service.starts_with(begin)));
+    methods
 }
 
 /// The call; its message is the body.
@@ -66,10 +87,14 @@ pub fn step(arguments: &HitArguments, method: &MethodName) -> Result<Step, Failu
         step.insert("timeout", Scalar::from(Time(timeout)));
     }
     if !arguments.expect.is_empty() {
+        // by its name or, as grpcurl shows it, by its number
         let code = |text: &String| {
-            GrpcCode::from_name(text).map(|code| Value::from(code.name())).ok_or_else(|| {
+            let number = || GrpcCode::ALL.get(text.parse::<usize>().ok()?).copied();
+            let code = GrpcCode::from_name(&text.to_ascii_uppercase()).or_else(number);
+            code.map(|code| Value::from(code.name())).ok_or_else(|| {
+                let hint = did_you_mean(text, GrpcCode::NAMES);
                 Failure::usage(format!(
-                    "--expect {text}: a status of gRPC is one of {}",
+                    "--expect {text}: a status of gRPC is one of {}{hint}",
                     GrpcCode::NAMES.join(", ")
                 ))
             })
@@ -138,10 +163,10 @@ mod tests {
 
     #[test]
     fn a_url_has_a_server_and_a_method() {
-        let (server, method) = split("grpc://127.0.0.1:50051/shop.Cart/Add").unwrap();
-        assert_eq!((server, method.path()), ("grpc://127.0.0.1:50051", "/shop.Cart/Add".to_owned()));
+        let (server, method) = split("grpc://127.0.0.1:50051/shop.Cart/Add");
+        assert_eq!((server, method.unwrap().path()), ("grpc://127.0.0.1:50051", "/shop.Cart/Add".to_owned()));
         for url in ["grpc://h", "grpc://h/", "grpc://h/Add"] {
-            assert!(split(url).unwrap_err().message.contains("names no method"), "{url}");
+            assert_eq!(split(url), ("grpc://h", None), "{url}");
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<(Scenario, u64), Failure> {
         if arguments.script.is_some() {
             return Err(Failure::usage("a script speaks HTTP; leave -s out"));
         }
-        let (server, method) = grpc::split(url)?;
+        let (server, method) = grpc::asked(url)?;
         let steps = Steps { steps: vec![grpc::step(arguments, &method)?], ..Steps::default() };
         let system = System { other: grpc::types(arguments)?, ..store_system(arguments, server)? };
         let name = server.rsplit('/').next().unwrap_or(server);

@@ -4,10 +4,8 @@ use tidemark_scenario::protobuf::{MethodName, Types};
 use tidemark_scenario::source::{Load, Map, Scenario, Session, Step, System, Value, verbatim};
 
 use crate::failure::Failure;
-use crate::hit::grpc::value;
+use crate::hit::grpc::{own_methods, value};
 
-/// Services that every server may have, which nobody wants to load.
-const OF_ALL: [&str; 3] = ["grpc.reflection.", "grpc.health.", "grpc.channelz."];
 /// How a method's name begins that only reads.
 const READING: [&str; 8] = ["Get", "List", "Read", "Find", "Search", "Query", "Check", "Count"];
 
@@ -15,8 +13,7 @@ const READING: [&str; 8] = ["Get", "List", "Read", "Find", "Search", "Query", "C
 pub fn scenario(url: &str) -> Result<Scenario, Failure> {
     let url = url.trim_end_matches('/');
     let types = tidemark_lab::message_types(url)?;
-    let mut methods = types.methods();
-    methods.retain(|method| !OF_ALL.iter().any(|begin| method.service.starts_with(begin)));
+    let methods = own_methods(&types);
     // `Check` reads, `Checkout` does not
     let reads = |method: &MethodName| {
         let rest = READING.iter().filter_map(|begin| method.method.strip_prefix(begin));

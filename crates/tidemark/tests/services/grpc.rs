@@ -125,6 +125,25 @@ limits: {sessions: 1}
 }
 
 #[test]
+fn what_reflection_does_not_have_is_told_with_its_line() {
+    let folder = folder(
+        r#"
+system: {url: "grpc://{cart}"}
+sessions:
+  one:
+    steps:
+      - grpc: shop.Cart/Add
+        message: {name: "a ${random(1, 9)}", size: LARG}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let output = run(folder.path(), &["run", "s.yaml", "--once"]);
+    assert_eq!(code(&output), 2, "{}", stdout(&output));
+    let words = "s.yaml:6: shop.Cart/Add: size of shop.Item takes shop.Size (SMALL, LARGE), not \"LARG\"; did you mean LARGE?";
+    assert_says(&stderr(&output), &[words]);
+}
+
+#[test]
 fn load_goes_over_few_connections_and_over_tls() {
     let summary = loaded(
         r#"
@@ -154,7 +173,7 @@ fn hit_and_init_need_no_types() {
     assert_eq!(summary["statuses"].to_string(), r#"{"OK":20}"#);
     let proto = filled("{cart.proto}");
     let expecting = ["hit", &filled("grpc://{cart}/shop.Cart/Fail"), "-b", r#"{"code": 5}"#, "-n", "5"];
-    let expecting = [&expecting[..], &["--expect", "NOT_FOUND", "--proto", &proto]].concat();
+    let expecting = [&expecting[..], &["--expect", "5", "--proto", &proto]].concat();
     assert_all_good(&measured(folder.path(), &expecting));
     let wrong = |arguments: &[&str]| {
         let output = run(folder.path(), arguments);
@@ -163,7 +182,32 @@ fn hit_and_init_need_no_types() {
     };
     let text = wrong(&["hit", &url, "--proto", &proto, "-b", r#"{"nmae": 1}"#]);
     assert_says(&text, &["no field nmae; did you mean name?"]);
-    assert_says(&wrong(&["hit", &filled("grpc://{cart}/shop.Cart/Ad")]), &["did you mean Add?"]);
+    let methods = "Add, Watch, Fill, Chat, Fail, Wait";
+    let text = wrong(&["hit", &filled("grpc://{cart}/shop.Cart/Ad")]);
+    assert_says(&text, &[&format!("(it has {methods}); did you mean Add?")]);
+    let text = wrong(&["hit", &filled("grpc://{cart}/shop.Cart")]);
+    assert_says(&text, &["shop.Cart is a service", methods]);
+    assert_says(
+        &wrong(&["hit", &filled("grpc://{cart}/shop.Card/Add")]),
+        &["(there is ", "did you mean shop.Cart?"],
+    );
+    assert_says(
+        &wrong(&["hit", &filled("grpc://{cart}")]),
+        &["names no method", "there are shop.Cart/Add, shop.Cart/Watch"],
+    );
+    assert_says(&wrong(&["hit", &url, "--expect", "NOT_FOND"]), &["did you mean NOT_FOUND?"]);
+    let unreached = |url: &str, more: &[&str], words: &str| {
+        let output = run(folder.path(), &[&["hit", &*filled(url)][..], more].concat());
+        assert_eq!(code(&output), 1, "{}", stdout(&output));
+        assert_says(&stderr(&output), &[words]);
+    };
+    unreached("grpc://{secure cart}/shop.Cart/Add", &[], "grpcs://");
+    unreached("grpcs://{cart}/shop.Cart/Add", &["-k"], "is it grpc:// instead of grpcs://?");
+    unreached(
+        &format!("{}/shop.Cart/Add", filled("{httpbin}").replace("http:", "grpc:")),
+        &[],
+        "is it REST?",
+    );
     let text = wrong(&["hit", &url, "-H", "user: ann\r\nrole: admin"]);
     assert_says(&text, &["the metadata \"user\" cannot be sent: its value may have printable characters"]);
     assert_says(&wrong(&["hit", &url, "-H", "trace-bin: a b"]), &["a name that ends with -bin is base64"]);
@@ -211,6 +255,12 @@ load: {{users: 1, hold: 1s}}
     ));
     let output = run(folder.path(), &["run", "s.yaml", "--once"]);
     assert_says(&stderr(&output), &["its health check says NOT_FOUND", "`ready: {grpc: …}`"]);
+    // one without a health check is not waited for
+    let text = fs::read_to_string(folder.path().join("s.yaml")).unwrap();
+    let text = text.replace("ready within: 2s", "ready within: 50s, env: {NO_HEALTH: '1'}");
+    fs::write(folder.path().join("s.yaml"), text).unwrap();
+    let output = run(folder.path(), &["run", "s.yaml", "--once"]);
+    assert_says(&stderr(&output), &["cannot become ready: it has no health check", "`ready: {log: …}`"]);
 }
 
 #[test]

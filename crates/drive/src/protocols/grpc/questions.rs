@@ -20,10 +20,19 @@ const HEALTH_WITHIN: Duration = Duration::from_secs(2);
 /// The path of the health check.
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
+/// Why a service cannot be called yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unserved {
+    /// In words.
+    pub words: String,
+    /// Whether the server has no health check, so that another question has no other answer.
+    pub is_final: bool,
+}
+
 /// The bytes of an answer, or the status in place of it.
 pub(super) type Answered = Result<Vec<u8>, (GrpcCode, String)>;
 
-/// Asks a server of gRPC, over a connection that blocks, whether a service serves; in words why not.
+/// Asks a server of gRPC, over a connection that blocks, whether a service serves, and why not.
 ///
 /// # Errors
 /// If it does not answer as a server of gRPC.
@@ -31,19 +40,24 @@ pub fn check_health(
     stream: &mut (impl Read + Write),
     authority: &str,
     service: &str,
-) -> io::Result<Result<(), String>> {
+) -> io::Result<Result<(), Unserved>> {
     const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
     let mut caller = Caller::begin(stream, HEALTH_WITHIN);
     let answered = call(&mut caller, (authority, false), HEALTH, &text_field(1, service))?;
-    Ok(match answered {
+    let (words, is_final) = match answered {
         // the only field of the answer
-        Ok(bytes) if bytes == [1 << 3, 1] => Ok(()),
+        Ok(bytes) if bytes == [1 << 3, 1] => return Ok(Ok(())),
         Ok(bytes) => {
             let status = bytes.get(1).and_then(|status| STATUSES.get(usize::from(*status)));
-            Err(format!("its health check says {}", status.unwrap_or(&STATUSES[0])))
+            (format!("its health check says {}", status.unwrap_or(&STATUSES[0])), false)
         }
-        Err((code, words)) => Err(format!("its health check says {}: {words}", code.name())),
-    })
+        Err((GrpcCode::Unimplemented, _)) => {
+            ("it has no health check (grpc.health.v1.Health/Check is UNIMPLEMENTED)".into(), true)
+        }
+        Err((code, words)) if words.is_empty() => (format!("its health check says {}", code.name()), false),
+        Err((code, words)) => (format!("its health check says {}: {words}", code.name()), false),
+    };
+    Ok(Err(Unserved { words, is_final }))
 }
 
 pub(super) fn told(words: impl Into<String>) -> io::Error {

@@ -40,10 +40,11 @@ pub(super) fn types<S: Read + Write>(origin: (&str, bool), stream: &mut S) -> io
         listed => listed,
     };
     let listed = listed.map_err(|(code, words)| {
-        let reason = if code == GrpcCode::Unimplemented { String::new() } else { format!(" ({}: {words})", code.name()) };
-        told(format!(
-            "the server has no reflection service{reason}; name its .proto files with `protos`, or a file of `descriptors`"
-        ))
+        let reason = match code {
+            GrpcCode::Unimplemented => "the server has no reflection service".to_owned(),
+            _ => format!("the server's reflection tells nothing ({}: {words})", code.name()),
+        };
+        told(format!("{reason}; name its .proto files with `protos`, or a file of `descriptors`"))
     })?;
     let mut names = Vec::new();
     for listed in each(&listed, LISTED)? {

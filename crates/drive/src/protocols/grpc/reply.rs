@@ -31,8 +31,9 @@ pub(super) struct Reply {
     /// Whether any number of messages is right.
     answers_many: bool,
     messages: Messages,
-    /// How messages of this answer are compressed, once its head has come.
-    encoding: Option<Vec<u8>>,
+    /// Whether the head of an answer of gRPC has come, and how it says that messages are compressed.
+    has_head: bool,
+    encoding: Vec<u8>,
     /// Whether all messages together are the answer, as a list.
     is_list: bool,
     /// How many messages have come.
@@ -71,7 +72,8 @@ impl Reply {
             method: None,
             answers_many: false,
             messages: Messages::new(limit_bytes),
-            encoding: None,
+            has_head: false,
+            encoding: Vec::new(),
             is_list: false,
             count: 0,
             json: Vec::new(),
@@ -90,15 +92,16 @@ impl Reply {
         }
     }
 
-    /// Another call begins.
-    pub fn begin(&mut self, head: &CallHead, needs_body: bool, is_call: bool) {
+    /// Another call begins; about when, where the time was taken a moment ago.
+    pub fn begin(&mut self, head: &CallHead, needs_body: bool, is_call: bool, at: Option<Instant>) {
         self.answers_many = head.answers_many;
         self.is_list = is_call && head.answers_many;
         self.method = needs_body.then(|| head.method.clone());
         self.messages.clear();
-        self.encoding = None;
+        self.has_head = false;
         (self.code, self.has_status) = (GrpcCode::Unknown, false);
-        self.deadline = head.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        let begun = || at.unwrap_or_else(Instant::now);
+        self.deadline = head.deadline.and_then(|deadline| begun().checked_add(deadline));
         self.words.clear();
         self.front.clear();
         self.behind.clear();
@@ -119,12 +122,14 @@ impl Reply {
         if piece.is_empty() {
             return Ok(());
         }
-        if self.encoding.is_none() {
+        if !self.has_head {
             if answer.status() != 200 || !is_grpc(answer.header(CONTENT_TYPE)) {
                 // a page of somebody between; what counts is its status
                 return Ok(());
             }
-            self.encoding = Some(answer.header(ENCODING).unwrap_or_default().to_vec());
+            self.has_head = true;
+            self.encoding.clear();
+            self.encoding.extend_from_slice(answer.header(ENCODING).unwrap_or_default());
         }
         self.received_bytes += piece.len() as u64;
         self.messages.push(piece);
@@ -138,7 +143,7 @@ impl Reply {
         let Some(message) = self.messages.next().map_err(|error| wrong(&error))? else { return Ok(false) };
         self.count += 1;
         let (Some(begun), Some(method)) = (begun, &self.method) else { return Ok(true) };
-        let bytes = match (message.is_compressed, self.encoding.as_deref().unwrap_or_default()) {
+        let bytes = match (message.is_compressed, &self.encoding[..]) {
             (false, _) => message.bytes,
             (true, b"" | b"identity") => {
                 return Err(violation(

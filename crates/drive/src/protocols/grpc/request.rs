@@ -1,6 +1,7 @@
 //! Calls made ready: headers and constant messages as they are sent.
 
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -77,19 +78,25 @@ pub(super) struct Messages {
     is_fixed: bool,
 }
 
-/// The method of a step that begins a call, which has to take what the step sends; none of any other step.
-pub(super) fn method(types: Option<&Types>, step: &GrpcStep) -> Result<Option<Method>, String> {
-    let Some(call) = step.call() else { return Ok(None) };
-    let method = types.ok_or(NO_TYPES)?.method(&call.method)?;
-    if let GrpcStep::Call { messages, .. } = step {
-        if messages.len() != 1 && !method.sends_many() {
-            return Err(format!("{} takes one message, and {} are sent", call.method, messages.len()));
-        }
-        for json in messages.iter().filter_map(Template::as_literal) {
-            method.encode(json, &mut Vec::new()).map_err(|why| format!("{}: {why}", call.method))?;
-        }
+/// Why a server of these types does not take what these steps of a file send, if it does not.
+pub(super) fn refusal<'p>(
+    types: Option<&Types>,
+    file: &str,
+    steps: impl Iterator<Item = &'p GrpcStep> + Clone,
+) -> Option<String> {
+    let Some(types) = types else { return steps.clone().next().map(|_| NO_TYPES.to_owned()) };
+    let opened: Vec<Method> = steps.clone().filter_map(|step| step.opens(types)).collect();
+    for step in steps {
+        let Err((_, wrong)) = step.check(types, opened.iter()) else { continue };
+        let words = match step.call() {
+            Some(call) if !wrong.way.is_empty() => format!("{}: {wrong}", call.method),
+            _ => wrong.words,
+        };
+        // what stands for flags has lines that nobody has seen
+        let is_file = Path::new(file).extension().is_some();
+        return Some(if is_file { format!("{file}:{}: {words}", step.line()) } else { words });
     }
-    Ok(Some(method))
+    None
 }
 
 /// The call that a program asks for: its path is the method, its headers are metadata, its body is the message as JSON. One
@@ -110,6 +117,7 @@ pub(super) fn made(
         metadata,
         deadline: Some(asked.timeout).filter(|_| !asked.stays_open),
         compresses: false,
+        line: 0,
     };
     let head = CallHead::new(types, &call, origin)?;
     message.repeat(&head.request);
@@ -182,7 +190,7 @@ impl Prepared {
                 Prepared::Call { head, messages, needs_body }
             }
             GrpcStep::Open(call) => Prepared::Open(CallHead::new(types, call, origin)?),
-            GrpcStep::Send { message, expects } => {
+            GrpcStep::Send { message, expects, .. } => {
                 Prepared::Send { message: message.clone(), expects: *expects }
             }
             GrpcStep::Expect => Prepared::Expect,

@@ -108,7 +108,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 head.make(cx, &mut self.room.text, message)?;
                 messages.make(head, cx, &mut self.room, message)?;
                 show(&mut self.written, Some(message), &messages.json, cx);
-                call.reply.begin(head, *needs_body, true);
+                call.reply.begin(head, *needs_body, true, self.http.sockets().taken_at());
                 self.http.ask(s, false);
                 Awaiting::Whole
             }
@@ -116,7 +116,7 @@ impl<I: Io + 'static> Transport for Calls<I> {
                 let message = self.http.message(s);
                 head.make(cx, &mut self.room.text, message)?;
                 show(&mut self.written, Some(message), &[], cx);
-                call.reply.begin(head, true, false);
+                call.reply.begin(head, true, false, self.http.sockets().taken_at());
                 (call.opened_by, call.is_told) = (Some(request), false);
                 self.http.ask(s, true);
                 Awaiting::Begun
@@ -172,7 +172,8 @@ impl<I: Io + 'static> Transport for Calls<I> {
         let head = request::made(self.types.as_ref(), asked, origin, self.http.message(s))
             .map_err(Failure::Unsendable)?;
         let call = &mut self.calls[s];
-        call.reply.begin(&head, !asked.status_only, !asked.stays_open);
+        let at = self.http.sockets().taken_at();
+        call.reply.begin(&head, !asked.status_only, !asked.stays_open, at);
         call.next = if asked.stays_open { Awaiting::Begun } else { Awaiting::Whole };
         call.talk = asked.stays_open.then(|| Talk::new(head.method));
         self.http.ask(s, asked.stays_open);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tidemark_wire::http2::connection::{Connection, Request};
 
 use super::failure;
+use super::greet::NoHello;
 use super::request::Message;
 use super::stream::{Exchange, Stream, Unanswered};
 use crate::io::stream_failure::broken;
@@ -20,6 +21,8 @@ const BODY_BYTES: usize = 64 << 20;
 pub(in crate::protocols) struct Caller<'s, S: Read + Write> {
     stream: &'s mut S,
     connection: Connection,
+    /// Whether anything has come.
+    is_heard: bool,
     output: Vec<u8>,
     /// When all answers must be there.
     until: Instant,
@@ -30,7 +33,7 @@ impl<'s, S: Read + Write> Caller<'s, S> {
     pub fn begin(stream: &'s mut S, within: Duration) -> Self {
         let mut output = Vec::new();
         let connection = Connection::new(&mut output);
-        Caller { stream, connection, output, until: Instant::now() + within }
+        Caller { stream, connection, is_heard: false, output, until: Instant::now() + within }
     }
 
     /// Sends a request and reads all of its answer.
@@ -55,9 +58,18 @@ impl<'s, S: Read + Write> Caller<'s, S> {
             if Instant::now() > self.until {
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
-            let bytes = self.stream.read(&mut room)?;
-            if bytes == 0 {
-                return Err(broken("the server closed the connection of HTTP/2"));
+            let bytes = match self.stream.read(&mut room) {
+                Ok(0) if self.connection.is_greeted() => {
+                    return Err(broken("the server closed the connection of HTTP/2"));
+                }
+                Ok(0) => return Err(NoHello::Closed.into()),
+                Err(error) => return Err(self.unheard(error)),
+                Ok(bytes) => bytes,
+            };
+            if !std::mem::replace(&mut self.is_heard, true)
+                && let Some(what) = NoHello::begun_by(&room[..bytes])
+            {
+                return Err(what.into());
             }
             self.read(&room[..bytes], &mut stream)?;
             let ended = stream.exchange.as_mut().and_then(|exchange| exchange.ended.take());
@@ -80,14 +92,19 @@ impl<'s, S: Read + Write> Caller<'s, S> {
         self.connection.most_streams()
     }
 
+    /// An error before the server has said hello may be all that it has to say.
+    fn unheard(&self, error: io::Error) -> io::Error {
+        if self.connection.is_greeted() { error } else { NoHello::or_closed(error) }
+    }
+
     fn write(&mut self) -> io::Result<()> {
         loop {
             self.connection.pump(&mut self.output);
             if self.output.is_empty() {
                 return Ok(());
             }
-            self.stream.write_all(&self.output)?;
-            self.stream.flush()?;
+            let sent = self.stream.write_all(&self.output).and_then(|()| self.stream.flush());
+            sent.map_err(|error| self.unheard(error))?;
             self.output.clear();
             self.connection.taken();
         }

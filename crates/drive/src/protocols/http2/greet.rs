@@ -8,46 +8,102 @@ use tidemark_wire::http2::frame::HEAD_BYTES;
 /// Bytes of a reading.
 const READ_BYTES: usize = 1 << 10;
 
+/// What a server does in place of saying hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(in crate::protocols) enum NoHello {
+    /// It answers as a server of HTTP/1.1.
+    #[error("the server answers in HTTP/1.1")]
+    Http1,
+    /// It sends a record of TLS.
+    #[error("the server speaks TLS")]
+    Tls,
+    /// It says nothing more.
+    #[error("the server closed the connection")]
+    Closed,
+}
+
+impl NoHello {
+    /// What a server speaks whose first bytes are these, where that is known and is not HTTP/2.
+    pub(super) fn begun_by(first: &[u8]) -> Option<NoHello> {
+        match first {
+            // nginx says so of what is sent to a port of TLS
+            [b'H', b'T', b'T', b'P', b'/', rest @ ..] if rest.windows(5).any(|word| word == b"HTTPS") => {
+                Some(NoHello::Tls)
+            }
+            [b'H', b'T', b'T', b'P', b'/', ..] => Some(NoHello::Http1),
+            // an alert or a handshake, in any version
+            [0x15 | 0x16, 3, ..] => Some(NoHello::Tls),
+            _ => None,
+        }
+    }
+
+    /// The one that an error is of.
+    pub fn of(error: &io::Error) -> Option<NoHello> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+
+    /// The same error, or that the connection was closed, where it says nothing else.
+    pub(super) fn or_closed(error: io::Error) -> io::Error {
+        match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                NoHello::Closed.into()
+            }
+            _ => error,
+        }
+    }
+}
+
+impl From<NoHello> for io::Error {
+    fn from(what: NoHello) -> io::Error {
+        let is_closed = what == NoHello::Closed;
+        io::Error::new(if is_closed { ErrorKind::UnexpectedEof } else { ErrorKind::InvalidData }, what)
+    }
+}
+
 /// Says hello, and learns how many streams the server takes on a connection.
 ///
 /// # Errors
-/// If it does not answer as a server of HTTP/2.
-pub(super) fn greet(stream: &mut (impl Read + Write)) -> io::Result<usize> {
+/// If it does not answer as a server of HTTP/2; where it is known what it does, that is a [`NoHello`].
+pub(in crate::protocols) fn greet(stream: &mut (impl Read + Write)) -> io::Result<usize> {
     let mut output = Vec::new();
     let mut connection = Connection::new(&mut output);
-    stream.write_all(&output)?;
-    stream.flush()?;
+    stream.write_all(&output).and_then(|()| stream.flush()).map_err(NoHello::or_closed)?;
     let mut room = [0; READ_BYTES];
-    // enough of an answer to tell HTTP/1.1 by
-    stream.read_exact(&mut room[..HEAD_BYTES]).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            io::Error::new(ErrorKind::TimedOut, "the server does not answer the preface of HTTP/2")
-        }
-        ErrorKind::UnexpectedEof => closed(),
-        _ => error,
-    })?;
-    let wrong = |words: String| Err(io::Error::new(ErrorKind::InvalidData, words));
-    if room.starts_with(b"HTTP/") {
-        return wrong("the server answers in HTTP/1.1".into());
+    // enough of an answer to tell another protocol by
+    let mut bytes = 0;
+    while bytes < HEAD_BYTES {
+        bytes += match stream.read(&mut room[bytes..]) {
+            Ok(0) => break,
+            Ok(more) => more,
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => 0,
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    let words = "the server does not answer the preface of HTTP/2";
+                    return Err(io::Error::new(ErrorKind::TimedOut, words));
+                }
+                // what it said before still counts
+                _ if bytes > 0 => break,
+                _ => return Err(NoHello::or_closed(error)),
+            },
+        };
     }
-    let mut bytes = HEAD_BYTES;
+    if let Some(what) = NoHello::begun_by(&room[..bytes]) {
+        return Err(what.into());
+    }
     loop {
         // no stream is open that an event could be for
         if let Err(violation) = connection.next(&mut &room[..bytes], &mut output) {
-            return wrong(format!("the server does not speak HTTP/2: {violation}"));
+            let words = format!("the server does not speak HTTP/2: {violation}");
+            return Err(io::Error::new(ErrorKind::InvalidData, words));
         }
         if connection.is_greeted() {
             return Ok(connection.most_streams());
         }
-        bytes = match stream.read(&mut room)? {
-            0 => return Err(closed()),
+        bytes = match stream.read(&mut room).map_err(NoHello::or_closed)? {
+            0 => return Err(NoHello::Closed.into()),
             bytes => bytes,
         };
     }
-}
-
-fn closed() -> io::Error {
-    io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")
 }
 
 #[cfg(test)]
@@ -96,6 +152,10 @@ mod tests {
     fn what_is_no_http_2_is_told() {
         let error = answered(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
         assert!(error.contains("HTTP/1.1"), "{error}");
+        let nginx = b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port";
+        assert!(answered(nginx).unwrap_err().contains("speaks TLS"));
+        // an alert is shorter than the head of a frame
+        assert!(answered(b"\x15\x03\x01\0\x02\x02\x46").unwrap_err().contains("speaks TLS"));
         assert!(answered(b"220 smtp ready\r\n").unwrap_err().contains("does not speak HTTP/2"));
         assert!(answered(b"").unwrap_err().contains("closed"));
         assert!(answered(&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3]).unwrap_err().contains("closed"));

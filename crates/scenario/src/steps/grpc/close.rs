@@ -2,6 +2,7 @@
 
 use tidemark_record::GrpcCode;
 
+use super::code;
 use crate::compile::Session;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, List, Scalar};
@@ -28,8 +29,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || "grpc close".to_owned();
     let Some(label) = session.label_or(step, step.node.position, words) else { return };
     let mut plan = session.request(step, label, (RequestKind::Grpc(GrpcStep::Close), None), None);
-    let name = |node| session.reader.word(node, &GrpcCode::NAMES);
-    let codes = one_or_many(step.value).iter().filter_map(|node| GrpcCode::from_name(name(node)?));
+    let codes = one_or_many(step.value).iter().filter_map(|node| code(session, node));
     plan.checks.push(Check::Status(codes.map(|code| (code.status(), code.status())).collect()));
     session.push_request(step, plan);
 }

@@ -32,5 +32,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         let message = "without expect nothing acknowledges this message; say what answers it";
         session.reader.sink.error(node, message);
     }
-    over(session, step, (GrpcStep::Send { message, expects: expected.is_some() }, ledger), expected);
+    let line = step.node.position.line;
+    let send = GrpcStep::Send { message, expects: expected.is_some(), line };
+    over(session, step, (send, ledger), expected);
 }
