@@ -388,7 +388,7 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
         match name.as_ref() {
             "sslmode" => {
                 mode = SslMode::from_name(&value).ok_or_else(|| {
-                    format!("`sslmode={value}` is not known; it is one of {}", SslMode::NAMES.join(", "))
+                    format!("`sslmode={value}` is not known; it is disable, prefer, require, verify-ca or verify-full")
                 })?;
             }
             "sslrootcert" if value == "system" => files.root = None,
