@@ -244,40 +244,6 @@ faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
     }
 }
 
-#[test]
-fn nobody_is_let_in_while_the_auth_service_is_away_and_all_is_well_soon_after() {
-    let Some(balancer) = balancers().pop() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let faults = "
-faults:
-  - {at: 2s, kill: auth, restart after: 3s}
-  - {at: 12s, kill: registry, restart after: 3s}
-objectives: [errors < 60%]
-";
-    scenario(folder.path(), faults);
-    let summary = summary(folder.path(), &["--set", &format!("balancer={balancer}")]);
-    let step = |label: &str| {
-        let steps = summary["steps"].as_array().unwrap();
-        steps
-            .iter()
-            .find(|step| step["label"] == label)
-            .unwrap_or_else(|| panic!("{label}: {summary}"))
-            .clone()
-    };
-    let stranger = step("Without a session");
-    assert!(stranger["requests"].as_u64().unwrap() > 100, "{summary}");
-    assert_eq!(stranger["errors"], serde_json::json!({}), "nobody was let in: {summary}");
-    let run = Run::open(&folder.path().join("out")).unwrap();
-    let healed_us = run.manifest.summary.faults[0].ready_us.expect("it came back");
-    let failed = |of: &dyn Fn(u64) -> bool| -> u64 {
-        let failed =
-            run.series.iter().filter(|row| row.measured && row.outcome != Outcome::Ok && of(row.start_us));
-        failed.map(|row| row.count).sum()
-    };
-    assert!(failed(&|at| at < healed_us) > 0, "without the auth service nobody signs in");
-    assert_eq!(failed(&|at| at > healed_us + 6_000_000), 0, "nor does anybody miss the registry");
-}
-
 /// The shipped proof. All its faults, ten times each: `bench/airline/faults`.
 #[test]
 fn no_booking_is_lost_or_shown_to_somebody_else_when_its_store_is_killed() {
