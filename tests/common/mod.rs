@@ -175,8 +175,6 @@ pub fn signal(pid: u32, signal: Signal) {
 pub struct Answer {
     /// Status code; 0 where the connection broke.
     pub status: u16,
-    /// `Set-Cookie`'s first pair, if any.
-    pub cookie: Option<String>,
     /// The cursor of the next page, if there is one.
     pub next_cursor: Option<String>,
     /// The body.
@@ -221,7 +219,6 @@ impl Client {
     pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         self.try_request(method, path, headers, body).unwrap_or(Answer {
             status: 0,
-            cookie: None,
             next_cursor: None,
             body: String::new(),
         })
@@ -248,17 +245,15 @@ impl Client {
             }
         }
         let next_cursor = decoder.header("next-cursor").map(|c| String::from_utf8_lossy(c).into_owned());
-        let cookie = decoder.header("set-cookie").map(|c| String::from_utf8_lossy(c).into_owned());
-        let cookie = cookie.map(|c| c.split(';').next().unwrap_or_default().to_owned());
-        if let Some(cookie) = &cookie {
-            self.cookie = Some(cookie.clone());
+        if let Some(cookie) = decoder.header("set-cookie") {
+            let cookie = String::from_utf8_lossy(cookie);
+            self.cookie = Some(cookie.split(';').next().unwrap_or_default().to_owned());
         }
         if !decoder.keep_alive() {
             self.stream = None;
         }
         Some(Answer {
             status: decoder.status(),
-            cookie,
             next_cursor,
             body: String::from_utf8_lossy(decoder.body()).into_owned(),
         })

@@ -6,7 +6,7 @@ import secrets
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Form, Header, HTTPException, Request, Response, UploadFile
-from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi.responses import RedirectResponse
 from fastapi.security import OAuth2PasswordBearer, OAuth2PasswordRequestForm
 from pydantic import BaseModel, Field
 from starlette_compress import CompressMiddleware
@@ -97,19 +97,6 @@ async def raw(request: Request, content_type: Annotated[str, Header()] = "") -> 
         size += len(part)
         digest.update(part)
     return {"size": size, "sha256": digest.hexdigest(), "type": content_type}
-
-
-@app.get("/download")
-async def download(size: int) -> StreamingResponse:
-    """So many bytes, in pieces."""
-
-    async def pieces():
-        left = size
-        while left > 0:
-            yield b"x" * min(left, 65_536)
-            left -= 65_536
-
-    return StreamingResponse(pieces(), media_type="application/octet-stream")
 
 
 @app.get("/news")

@@ -199,6 +199,12 @@ fn command(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
+/// Begins such a run over the agents at `url`; what it says is had at its end.
+fn begin(folder: &Path, url: &str, more: &[&str]) -> Child {
+    let mut running = command(folder, &["--fleet", url]);
+    running.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
+}
+
 fn result(output: &Output) -> Value {
     let told = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
@@ -250,11 +256,7 @@ fn what_was_due_at_an_agent_that_is_killed_was_never_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 8);
     let mut agents = nats.with_agents(2);
-    let running = command(folder.path(), &["--fleet", &nats.url()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &nats.url(), &[]);
     wait_until("the load has begun", || asked.count() > 200);
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
@@ -276,11 +278,7 @@ fn a_restart_of_nats_loses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 8);
     let agents = nats.with_agents(2);
-    let running = command(folder.path(), &["--fleet", &nats.url()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &nats.url(), &[]);
     wait_until("the load has begun", || asked.count() > 200);
     nats.restart();
     let output = running.wait_with_output().expect("it ends");

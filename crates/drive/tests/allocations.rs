@@ -432,7 +432,7 @@ fn streamed_varying() -> Plan {
 }
 
 /// What the back ends differ in: connections that are made, written and read, and streams of bytes.
-const OVER_EACH: [&str; 4] = ["open", "session", "messages", "streams"];
+const OVER_EACH: [&str; 3] = ["open", "messages", "streams"];
 
 #[test]
 fn nothing_is_allocated_for_a_request_once_warm() {

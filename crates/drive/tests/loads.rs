@@ -299,30 +299,3 @@ fn what_cannot_be_driven_is_refused() {
     let jump = |p: &mut tidemark_scenario::Plan| p.sessions.push(kind(vec![Op::End, Op::Jump(9)]));
     assert!(matches!(refused(jump, 1), Some(DriveError::Op { op: 1, .. })));
 }
-
-/// The published case: 5,000 arrivals a second for 20 s, and a second in which the server stands still.
-#[test]
-#[ignore = "takes 20 s and wants a machine with free cores"]
-fn a_second_of_freeze_at_5000_a_second_is_told_to_3_percent() {
-    let frozen = Arc::new(AtomicBool::new(false));
-    let server = freezing(frozen.clone());
-    let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(20_000, 5_000.0)]);
-    plan.limits.connections = 50;
-    let drive = begin(plan, options(server.address, 1));
-    std::thread::sleep(Duration::from_millis(9_000));
-    frozen.store(true, Ordering::SeqCst);
-    let begin = Instant::now();
-    std::thread::sleep(Duration::from_secs(1));
-    frozen.store(false, Ordering::SeqCst);
-    let freeze_us = begin.elapsed().as_micros() as f64;
-    let sum = finish(drive);
-    let response = sum.response();
-    assert_eq!(response.len(), 100_000);
-    // Of the 20 s, a request due t before the freeze's end takes t: shares of the whole are lengths of time.
-    for (quantile, beyond_us) in [(0.99, 200_000.0), (0.999, 20_000.0), (1.0, 0.0)] {
-        let truth = freeze_us - beyond_us;
-        let told = response.value_at_quantile(quantile) as f64;
-        println!("quantile {quantile}: {told} µs, truth {truth} µs, {:+.2} %", (told / truth - 1.0) * 100.0);
-        assert!((told / truth - 1.0).abs() < 0.03);
-    }
-}

@@ -24,7 +24,7 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, FROZEN_AFTER, OUT_AFTER, RESUMED_WITHIN};
+use crate::{AGENT_SHUT_OUT_AFTER, ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, FROZEN_AFTER, RESUMED_WITHIN};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -357,7 +357,7 @@ fn drive(
             // a server that is away lets nobody in, and nobody is lost by that
             let is_out = rebalance && !nats.is_connected() && nats.answers();
             shut_out = if is_out { shut_out.or(Some(looked)) } else { None };
-            if shut_out.is_some_and(|since: Instant| since.elapsed() >= OUT_AFTER) {
+            if shut_out.is_some_and(|since: Instant| since.elapsed() >= AGENT_SHUT_OUT_AFTER) {
                 job.fence.close();
             }
             let is_left = is_alone(nats, &heard) || job.fence.has_passed();

@@ -25,7 +25,7 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, stream_of, versions,
 };
 use crate::server::{NOT_THERE, Nats, Server, ask};
-use crate::{ABSENT_AFTER, BEAT};
+use crate::{AGENT_DISCONNECTED_AFTER, BEAT};
 use delivery::{Reading, deliver, last_of, last_sequence, make_stream};
 pub use listing::{ListedAgent, look};
 use listing::{measured, present};
@@ -424,10 +424,10 @@ impl Coordinator {
         }
     }
 
-    /// Whether the server has had no connection of a member for [`ABSENT_AFTER`], as far as somebody [looks](Self::watch).
+    /// Whether the server has had no connection of a member for [`AGENT_DISCONNECTED_AFTER`], as far as somebody [looks](Self::watch).
     pub fn is_absent(&self, member: usize) -> bool {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        absent.get(member).copied().flatten().is_some_and(|since| since.elapsed() > ABSENT_AFTER)
+        absent.get(member).copied().flatten().is_some_and(|since| since.elapsed() > AGENT_DISCONNECTED_AFTER)
     }
 
     /// Ends all of them at once.

@@ -24,8 +24,8 @@
 //! - **An agent stops before others have its share**, but where NATS saw its connection end and it cannot reach NATS any more
 //!   (up to 9 s): it cannot tell that from a NATS that is away. It sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
 //!   that NATS acknowledged. Driving threads look at the fence and at the clock before they send, so that an agent which stood
-//!   still sends nothing either. One that NATS answers and does not let in stops after [`OUT_AFTER`]. Others have the share of one
-//!   whose connection is gone for [`ABSENT_AFTER`], of which nothing came for [`LOST_AFTER`], or that said it ended.
+//!   still sends nothing either. One that NATS answers and does not let in stops after [`AGENT_SHUT_OUT_AFTER`]. Others have the share of one
+//!   whose connection is gone for [`AGENT_DISCONNECTED_AFTER`], of which nothing came for [`AGENT_REPLACED_AFTER`], or that said it ended.
 
 mod agent;
 pub mod allow;
@@ -53,12 +53,12 @@ pub const ALONE_AFTER: Duration = Duration::from_secs(10);
 /// The same where it has no connection to NATS: a cut of 10 s is no reason to stop.
 pub const CUT_AFTER: Duration = Duration::from_secs(30);
 /// An agent is lost of which a coordinator hears nothing for so long, though NATS can be reached: a cut of 10 s loses nothing.
-pub const GONE_AFTER: Duration = Duration::from_secs(15);
+pub const AGENT_LOST_AFTER: Duration = Duration::from_secs(15);
 /// Where others have the share of one that is lost, an agent sends nothing once nothing that it handed over was acknowledged
 /// for so long.
 pub const FENCED_AFTER: Duration = Duration::from_secs(12);
 /// There an agent is lost of which a coordinator hears nothing for so long: its fence has passed.
-pub const LOST_AFTER: Duration = Duration::from_secs(13);
+pub const AGENT_REPLACED_AFTER: Duration = Duration::from_secs(13);
 /// Where nobody has the share of one that is lost, an agent sends nothing once it stood still for so long: it is about to be
 /// lost.
 pub const FROZEN_AFTER: Duration = Duration::from_secs(14);
@@ -67,8 +67,8 @@ pub const FROZEN_AFTER: Duration = Duration::from_secs(14);
 pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
 /// Where others have the share of one that is lost, an agent is lost whose connection NATS does not have for so long: it was
 /// killed. Where the coordinator had no connection meanwhile, the server may have been restarted, and this tells nothing.
-pub const ABSENT_AFTER: Duration = Duration::from_secs(3);
+pub const AGENT_DISCONNECTED_AFTER: Duration = Duration::from_secs(3);
 /// There an agent sends nothing once NATS has answered for so long and has not let it in: it is about to be lost.
-pub const OUT_AFTER: Duration = Duration::from_secs(2);
+pub const AGENT_SHUT_OUT_AFTER: Duration = Duration::from_secs(2);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

@@ -22,9 +22,9 @@ use crate::error::LabError;
 use crate::figures::{Endpoint, is_of};
 use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
-use crate::over::{Over, Threads};
 use crate::process::Patience;
 use crate::started::{Handle, held};
+use crate::stop_signal::{StopSignal, Threads};
 use crate::tier::Tier;
 use crate::timetable::microseconds;
 
@@ -140,8 +140,8 @@ impl Faults {
         for (target, own) in of_targets.chain(maintenance) {
             let handles = find(&faults.started, target);
             let zero = epoch + Duration::from_micros(zero_us);
-            let (injectors, over) = (injectors.clone(), Arc::clone(&faults.threads.over));
-            let breaker = Breaker { handles, injectors, zero, over, sender: sender.clone() };
+            let (injectors, stop) = (injectors.clone(), Arc::clone(&faults.threads.stop));
+            let breaker = Breaker { handles, injectors, zero, stop, sender: sender.clone() };
             let thread = std::thread::Builder::new().name("faults".into());
             faults.threads.all.push(thread.spawn(move || breaker.carry_out(&own))?);
         }
@@ -319,21 +319,21 @@ struct Breaker {
     injectors: Injectors,
     /// What the faults' times count from.
     zero: Instant,
-    over: Arc<Over>,
+    stop: Arc<StopSignal>,
     sender: Sender<TimedNews>,
 }
 
 impl Breaker {
     fn carry_out(&self, faults: &[(usize, Fault)]) {
         for (index, fault) in faults {
-            if !self.over.wait_until(self.zero + fault.at) {
+            if !self.stop.wait_until(self.zero + fault.at) {
                 return;
             }
             let tell = |at: Instant, news: News| {
                 // nobody listens only where the run is over
                 let _ = self.sender.send((*index, at, news));
             };
-            let patience: Patience<'_> = &|| !self.over.is_over();
+            let patience: Patience<'_> = &|| !self.stop.is_set();
             match fault.kind {
                 FaultKind::Kill | FaultKind::Stop => self.down(fault, patience, &tell),
                 FaultKind::Freeze => self.freeze(fault, &tell),
@@ -342,7 +342,7 @@ impl Breaker {
                 FaultKind::Roll | FaultKind::Scale { .. } => self.change_instances(fault, patience, &tell),
                 FaultKind::Rewrite | FaultKind::Snapshot => {
                     let endpoints = asked(&self.injectors, fault);
-                    maintenance::carry_out(&endpoints, fault.kind.word(), &self.over, &tell);
+                    maintenance::carry_out(&endpoints, fault.kind.word(), &self.stop, &tell);
                 }
             }
         }
@@ -350,7 +350,7 @@ impl Breaker {
 
     /// Waits until a fault is to be undone; false if all is over before.
     fn lasts(&self, fault: &Fault) -> bool {
-        fault.until().is_some_and(|until| self.over.wait_until(self.zero + until))
+        fault.until().is_some_and(|until| self.stop.wait_until(self.zero + until))
     }
 
     fn down(&self, fault: &Fault, patience: Patience<'_>, tell: &dyn Fn(Instant, News)) {
@@ -398,7 +398,7 @@ impl Breaker {
 
     /// Waits until whoever looks after what was only watched has started it again.
     fn await_return(&self, tell: &dyn Fn(Instant, News)) {
-        while self.over.wait_until(Instant::now() + BACK_EVERY) {
+        while self.stop.wait_until(Instant::now() + BACK_EVERY) {
             if self.handles.iter().all(|handle| held(handle).process_id().is_some()) {
                 return tell(Instant::now(), News::Back);
             }
@@ -450,14 +450,14 @@ impl Breaker {
             return tell(Instant::now(), News::Failed("its data has no disk of its own".into()));
         }
         let until = self.zero + fault.until().unwrap_or(fault.at);
-        let goes_on = || !self.over.is_over() && Instant::now() < until;
+        let goes_on = || !self.stop.is_set() && Instant::now() < until;
         let at = Instant::now();
         let fill = || -> io::Result<()> {
             let mut fillings = disks.iter().map(|disk| disk.fill()).collect::<io::Result<Vec<_>>>()?;
             fillings.iter_mut().try_for_each(|filling| filling.take_the_rest(&goes_on))?;
             tell(at, News::Began);
             while goes_on() {
-                self.over.wait_until(until.min(Instant::now() + FILL_EVERY));
+                self.stop.wait_until(until.min(Instant::now() + FILL_EVERY));
                 fillings.iter_mut().try_for_each(|filling| filling.take_the_rest(&goes_on))?;
             }
             Ok(())

@@ -22,7 +22,7 @@ use tidemark_record::{Event, Maintenance, StoreLook};
 pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
 pub use self::product::{MaintenanceKind, Scope};
 use self::watcher::{News, Watcher, What};
-use crate::over::Threads;
+use crate::stop_signal::Threads;
 
 /// How long a server may take to connect, and for each part of its answer.
 pub const WITHIN: Duration = Duration::from_secs(1);
@@ -88,8 +88,8 @@ impl Figures {
         for (index, endpoint) in endpoints.iter().take(SERVERS_MAX).enumerate() {
             let name = endpoint.name.clone();
             figures.stores.push(Store { name, failed: 0, first_failure: None });
-            let over = Arc::clone(&figures.threads.over);
-            let watcher = Watcher::new(index, endpoint.clone(), epoch, over, sender.clone());
+            let stop = Arc::clone(&figures.threads.stop);
+            let watcher = Watcher::new(index, endpoint.clone(), epoch, stop, sender.clone());
             let thread = std::thread::Builder::new().name("figures".into());
             figures.threads.all.push(thread.spawn(move || watcher.watch())?);
         }

@@ -262,7 +262,7 @@ impl Instance {
             1 => format!("one node at {}", about.addresses[0]),
             count => format!("{count} nodes at {}", about.addresses.join(", ")),
         };
-        let name = match self.store.name == self.store.product.word() {
+        let name = match self.store.name == self.store.product.name() {
             true => String::new(),
             false => format!("{}: ", self.store.name),
         };

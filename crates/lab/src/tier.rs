@@ -319,7 +319,7 @@ impl Tier {
             name: self.name().to_owned(),
             url: self.url(),
             addresses: self.addresses().iter().map(ToString::to_string).collect(),
-            balancer: (balancer != Balancer::None).then(|| balancer.word().to_owned()),
+            balancer: (balancer != Balancer::None).then(|| balancer.name().to_owned()),
             command: self.command.clone(),
             driven: false,
         }

@@ -116,7 +116,7 @@ impl Up {
             match tier::installed_balancer() {
                 Some(balancer) => {
                     driven.tier.balancer = balancer;
-                    tell(format!("{} stands in front of {}", balancer.word(), driven.tier.name));
+                    tell(format!("{} stands in front of {}", balancer.name(), driven.tier.name));
                 }
                 None if options.listen.is_some() => {
                     let reason = "several instances behind one address need a balancer, and neither nginx nor HAProxy is here; install one \

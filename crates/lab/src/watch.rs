@@ -32,8 +32,8 @@ use self::pages::WatchedPage;
 use self::remote::{Asked, Remote};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
-use crate::over::{Over, Threads};
 use crate::started::Handle;
+use crate::stop_signal::{StopSignal, Threads};
 use crate::timetable::microseconds;
 
 /// Kind of the events that tell what has become of what is watched.
@@ -238,13 +238,13 @@ impl Watches {
         self.heard.seconds = names.map(|name| (name.to_owned(), (None, 0))).collect();
         let thread = || std::thread::Builder::new().name("watch".into());
         if let Some(mut local) = self.local.take() {
-            let (over, sender) = (Arc::clone(&self.threads.over), self.sender.clone());
+            let (stop, sender) = (Arc::clone(&self.threads.stop), self.sender.clone());
             local.look(microseconds(epoch.elapsed()));
-            self.threads.all.push(thread().spawn(move || look(&mut local, epoch, &over, &sender))?);
+            self.threads.all.push(thread().spawn(move || look(&mut local, epoch, &stop, &sender))?);
         }
         for page in self.pages.drain(..) {
-            let (over, sender) = (Arc::clone(&self.threads.over), self.sender.clone());
-            self.threads.all.push(thread().spawn(move || page.watch(epoch, &over, &sender))?);
+            let (stop, sender) = (Arc::clone(&self.threads.stop), self.sender.clone());
+            self.threads.all.push(thread().spawn(move || page.watch(epoch, &stop, &sender))?);
         }
         Ok(())
     }
@@ -312,10 +312,10 @@ impl Watches {
 }
 
 /// Looks at this machine's processes at every whole second until all is over.
-fn look(local: &mut Local, epoch: Instant, over: &Over, sender: &SyncSender<News>) {
+fn look(local: &mut Local, epoch: Instant, stop: &StopSignal, sender: &SyncSender<News>) {
     loop {
         let next_us = (microseconds(epoch.elapsed()) / EVERY_US + 1) * EVERY_US;
-        if !over.wait_until(epoch + Duration::from_micros(next_us)) {
+        if !stop.wait_until(epoch + Duration::from_micros(next_us)) {
             return;
         }
         let at_us = microseconds(epoch.elapsed());

@@ -219,13 +219,18 @@ pub(crate) fn long(seconds: u64, labels: u16) -> (TempDir, Run) {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..labels).map(|label| format!("Step {label}")).collect();
     let mut writer = RunWriter::create(dir.path(), &names, "").unwrap();
-    for second in 0..seconds {
-        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        one.in_window = true;
-        let us = (second % 3 + 1) * 1_000;
+    // three kinds of seconds in turn, each made once: histograms are large
+    let mut kinds = [1_000, 2_000, 3_000].map(|us| {
         let of = |label: u16| series(label, Outcome::Ok, true, &[(us, 5), (us + u64::from(label) * 131, 5)]);
+        let mut one = ThreadInterval::empty(0, 0, 0);
+        one.in_window = true;
         one.series = (0..labels).map(of).collect();
-        writer.add_interval(&one).unwrap();
+        one
+    });
+    for second in 0..seconds {
+        let one = &mut kinds[(second % 3) as usize];
+        (one.start_us, one.end_us) = (second * 1_000_000, (second + 1) * 1_000_000);
+        writer.add_interval(one).unwrap();
         writer.add_sample(&sample((second + 1) * 1_000_000, "system", 0.123_456, 1_234_567)).unwrap();
     }
     let manifest = Manifest::new("long", names, summarize(writer.totals(), dir.path()));

@@ -98,7 +98,7 @@ mod tests {
 
         let mut of = plan("{url: 'http://127.0.0.1:1', http: '2'}", here);
         of.start_instead("b {port}").unwrap();
-        assert_eq!((words(&of), of.system.http.word()), (vec!["b".into(), "{port}".into()], "1.1"));
+        assert_eq!((words(&of), of.system.http.name()), (vec!["b".into(), "{port}".into()], "1.1"));
         assert_eq!((of.system.ready.clone(), of.system.ready_within), (Ready::Connects, READY_WITHIN));
     }
 

@@ -304,11 +304,6 @@ impl Plan {
         (0..self.labels.len()).map(|label| of(label).map_or(0, |request| request.target.into())).collect()
     }
 
-    /// Whether the requests to the system are remote calls.
-    pub fn has_calls(&self) -> bool {
-        self.has_calls_to(0)
-    }
-
     /// The methods that are called at the system.
     pub fn called(&self) -> impl Iterator<Item = &str> {
         self.called_at(0)

@@ -102,36 +102,21 @@ impl Sharding {
     }
 }
 
-/// Whether TLS is spoken with PostgreSQL, and whom it trusts, in the words of its own clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SslMode {
-    /// It is not spoken.
-    #[default]
-    Disable,
-    /// Where the server speaks it, with whoever that is.
-    Prefer,
-    /// With whoever the server is; where authorities are named, with those whom they signed.
-    Require,
-    /// With a server whose certificate an authority signed.
-    VerifyCa,
-    /// With a server whose certificate has the URL's host, too.
-    VerifyFull,
-}
-
-impl SslMode {
-    const WORDS: [(&'static str, SslMode); 5] = [
-        ("disable", SslMode::Disable),
-        ("prefer", SslMode::Prefer),
-        ("require", SslMode::Require),
-        ("verify-ca", SslMode::VerifyCa),
-        ("verify-full", SslMode::VerifyFull),
-    ];
-
-    fn from_word(word: &str) -> Result<SslMode, String> {
-        let known = SslMode::WORDS.iter().find(|(known, _)| *known == word);
-        known.map(|(_, mode)| *mode).ok_or_else(|| {
-            format!("`sslmode={word}` is not known; it is disable, prefer, require, verify-ca or verify-full")
-        })
+tidemark_record::named! {
+    /// Whether TLS is spoken with PostgreSQL, and whom it trusts, in the words of its own clients.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum SslMode {
+        /// It is not spoken.
+        #[default]
+        Disable = "disable",
+        /// Where the server speaks it, with whoever that is.
+        Prefer = "prefer",
+        /// With whoever the server is; where authorities are named, with those whom they signed.
+        Require = "require",
+        /// With a server whose certificate an authority signed.
+        VerifyCa = "verify-ca",
+        /// With a server whose certificate has the URL's host, too.
+        VerifyFull = "verify-full",
     }
 }
 
@@ -401,7 +386,11 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
     for (name, value) in url.query_pairs() {
         let file = || (!value.is_empty()).then(|| PathBuf::from(value.as_ref()));
         match name.as_ref() {
-            "sslmode" => mode = SslMode::from_word(&value)?,
+            "sslmode" => {
+                mode = SslMode::from_name(&value).ok_or_else(|| {
+                    format!("`sslmode={value}` is not known; it is disable, prefer, require, verify-ca or verify-full")
+                })?;
+            }
             "sslrootcert" if value == "system" => files.root = None,
             "sslrootcert" => files.root = file(),
             "sslcert" => files.certificate = file(),

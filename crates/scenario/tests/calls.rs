@@ -33,7 +33,7 @@ fn a_call_is_a_request_to_the_driver() {
   args: \"${done}\"
 - CALL: trade.all";
     let plan = plan(steps, "system: {url: 'http://a', rpc: /calls}");
-    assert!(plan.has_calls() && !plan.has_websockets());
+    assert!(plan.has_calls_to(0) && !plan.has_websockets());
     assert_eq!(plan.labels, ["CALL trade.trade", "Price", "CALL trade.all"]);
     assert_eq!(plan.called().collect::<Vec<_>>(), ["trade.trade", "trade.price", "trade.all"]);
     assert_eq!(plan.system.rpc.as_deref(), Some("/calls"));

@@ -50,7 +50,7 @@ fn each_product_has_the_strongest_durability_that_it_can() {
         ("memcached", Durability::Memory),
     ] {
         let store = store(&format!("{{product: {product}}}"));
-        assert_eq!((store.product.word(), store.durability), (product, durability));
+        assert_eq!((store.product.name(), store.durability), (product, durability));
         let step = if product == "memcached" { "memcached: [version]" } else { "redis: [PING]" };
         let text = format!(
             "system: {{store: kv}}\nsessions: {{a: {{steps: [{{{step}}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
@@ -80,7 +80,7 @@ fn what_is_kept_on_disk_decides_the_durability() {
         let text = format!("persistence: {{append only: {word}}}");
         assert_eq!(of(&text), (durability, append_only, files.clone()));
         // said twice, the same way
-        assert_eq!(of(&format!("{text}, durability: {}", durability.word())).2, files);
+        assert_eq!(of(&format!("{text}, durability: {}", durability.name())).2, files);
     }
     let after = |seconds, changes| SnapshotAfter { seconds, changes };
     let snapshots = vec![after(60, 1000), after(300, 10)];
@@ -251,7 +251,7 @@ fn mistakes_have_a_way_out() {
     }
     let (plan, told) = with("{product: mariadb}", "system: {store: kv}");
     assert!(plan.is_none() && told.contains("\"kv\" is MariaDB; drive a system in front of it"), "{told}");
-    assert_eq!(Product::from_word("memcached"), Some(Product::Memcached));
+    assert_eq!(Product::from_name("memcached"), Some(Product::Memcached));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn there_can_be_several() {
     let text = "stores: {kafka: {nodes: 3}, cassandra: {}}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     let stores = check(text, &[]).0.unwrap().stores;
     let names: Vec<_> =
-        stores.iter().map(|store| (store.product.word(), store.version, store.nodes)).collect();
+        stores.iter().map(|store| (store.product.name(), store.version, store.nodes)).collect();
     assert_eq!(names, [("kafka", "4.3", 3), ("cassandra", "5.0", 1)]);
 }
 

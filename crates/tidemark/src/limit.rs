@@ -133,7 +133,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("connect-to", connect_to.clone()),
         ("unix-socket", shown(unix_socket)),
         ("proxy", proxy.clone()),
-        ("http", http.map(|http| http.word().to_owned())),
+        ("http", http.map(|http| http.name().to_owned())),
         ("streams", streams.map(|streams| streams.to_string())),
         ("cacert", shown(cacert)),
         ("cert", shown(cert)),

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Reaching a URL")]
 pub struct ReachArguments {
     /// Which address of the URL's host is driven; it is looked up once
-    #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Resolve::WORDS))]
+    #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Resolve::NAMES))]
     pub resolve: Option<String>,
     /// An IPv4 address, where the host has one: --resolve ipv4
     #[arg(short = '4', long, conflicts_with_all = ["resolve", "ipv6"])]
@@ -48,7 +48,7 @@ pub struct ReachArguments {
 
 fn http_version(text: &str) -> Result<HttpVersion, String> {
     let word = if text == "1" { "1.1" } else { text };
-    HttpVersion::from_word(word).ok_or_else(|| format!("write one of {}", HttpVersion::WORDS.join(", ")))
+    HttpVersion::from_name(word).ok_or_else(|| format!("write one of {}", HttpVersion::NAMES.join(", ")))
 }
 
 /// How TLS is spoken to an https URL.
@@ -81,7 +81,7 @@ impl ReachArguments {
         let policy = match (self.ipv4, self.ipv6) {
             (true, _) => Some(Resolve::Ipv4),
             (_, true) => Some(Resolve::Ipv6),
-            _ => self.resolve.as_deref().and_then(Resolve::from_word),
+            _ => self.resolve.as_deref().and_then(Resolve::from_name),
         };
         if let Some(policy) = policy {
             system.resolve = policy;

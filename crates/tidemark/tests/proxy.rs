@@ -18,91 +18,48 @@ const BASIC: &str = "Basic bWU6czNjcmV0LXB3";
 /// What the proxy answers plain requests with.
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A proxy on a free port: answers plain requests itself, and makes tunnels to one place whatever is asked for; or passes
-/// on to whoever is named.
-pub struct Proxy {
-    pub place: String,
+/// A proxy on a free port: answers plain requests itself, and makes tunnels to one place whatever is asked for.
+struct Proxy {
+    place: String,
     /// Each head that it was sent.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-/// Where a proxy leads.
-#[derive(Clone)]
-enum Leads {
-    Nowhere,
-    To(String),
-    WhereAsked,
-}
-
 impl Proxy {
     fn start(tunnels_to: Option<String>) -> Proxy {
-        Proxy::leading(tunnels_to.map_or(Leads::Nowhere, Leads::To))
-    }
-
-    /// As a real one.
-    pub fn forwarding() -> Proxy {
-        Proxy::leading(Leads::WhereAsked)
-    }
-
-    fn leading(leads: Leads) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy { place: listener.local_addr().unwrap().to_string(), heads: Arc::default() };
         let heads = Arc::clone(&proxy.heads);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (heads, leads) = (Arc::clone(&heads), leads.clone());
-                std::thread::spawn(move || serve(stream, &heads, &leads));
+                let (heads, tunnels_to) = (Arc::clone(&heads), tunnels_to.clone());
+                std::thread::spawn(move || serve(stream, &heads, tunnels_to.as_deref()));
             }
         });
         proxy
     }
 
-    pub fn heads(&self) -> Vec<String> {
+    fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, heads: &Mutex<Vec<String>>, leads: &Leads) -> Option<()> {
+fn serve(mut stream: TcpStream, heads: &Mutex<Vec<String>>, tunnels_to: Option<&str>) -> Option<()> {
     while let Some(head) = head(&mut stream) {
         heads.lock().unwrap().push(head.clone());
-        let asked = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next());
-        match (leads, asked) {
-            (Leads::To(_) | Leads::WhereAsked, Some(asked)) => {
-                let to = if let Leads::To(to) = leads { to } else { asked };
+        match tunnels_to {
+            _ if !head.starts_with("CONNECT ") => stream.write_all(HELLO).ok()?,
+            Some(to) => {
                 let there = TcpStream::connect(to).ok()?;
                 stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").ok()?;
                 return tunnel(stream, there);
             }
-            (Leads::Nowhere, Some(_)) => {
+            None => {
                 let refused = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
                 stream.write_all(refused).ok()?;
             }
-            (Leads::WhereAsked, None) => forward(&mut stream, &head)?,
-            _ => stream.write_all(HELLO).ok()?,
         }
     }
-    Some(())
-}
-
-/// Passes a plain request on, and its answer back; both say how long they are.
-fn forward(stream: &mut TcpStream, request: &str) -> Option<()> {
-    let (line, headers) = request.split_once("\r\n")?;
-    let (method, rest) = line.split_once(" http://")?;
-    let (place, path) = rest.split_once('/')?;
-    let headers: String =
-        headers.split_inclusive("\r\n").filter(|header| !header.starts_with("Proxy-")).collect();
-    let mut there = TcpStream::connect(place).ok()?;
-    there.write_all(format!("{method} /{path}\r\n{headers}").as_bytes()).ok()?;
-    pass_body(&headers, stream, &mut there)?;
-    let answer = head(&mut there)?;
-    stream.write_all(answer.as_bytes()).ok()?;
-    pass_body(&answer, &mut there, stream)
-}
-
-fn pass_body(head: &str, from: &mut TcpStream, to: &mut TcpStream) -> Option<()> {
-    let headers = head.to_ascii_lowercase();
-    let length = headers.lines().find_map(|header| header.strip_prefix("content-length: ")?.parse().ok());
-    std::io::copy(&mut from.take(length.unwrap_or(0)), to).ok()?;
     Some(())
 }
 

@@ -244,53 +244,27 @@ faults: [{{at: 1s, roll: web}}, {{at: 14s, scale: web, instances: 1}}]
     }
 }
 
-#[test]
-fn nobody_is_let_in_while_the_auth_service_is_away_and_all_is_well_soon_after() {
-    let Some(balancer) = balancers().pop() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let faults = "
-faults:
-  - {at: 2s, kill: auth, restart after: 3s}
-  - {at: 12s, kill: registry, restart after: 3s}
-objectives: [errors < 60%]
-";
-    scenario(folder.path(), faults);
-    let summary = summary(folder.path(), &["--set", &format!("balancer={balancer}")]);
-    let step = |label: &str| {
-        let steps = summary["steps"].as_array().unwrap();
-        steps
-            .iter()
-            .find(|step| step["label"] == label)
-            .unwrap_or_else(|| panic!("{label}: {summary}"))
-            .clone()
-    };
-    let stranger = step("Without a session");
-    assert!(stranger["requests"].as_u64().unwrap() > 100, "{summary}");
-    assert_eq!(stranger["errors"], serde_json::json!({}), "nobody was let in: {summary}");
-    let run = Run::open(&folder.path().join("out")).unwrap();
-    let healed_us = run.manifest.summary.faults[0].ready_us.expect("it came back");
-    let failed = |of: &dyn Fn(u64) -> bool| -> u64 {
-        let failed =
-            run.series.iter().filter(|row| row.measured && row.outcome != Outcome::Ok && of(row.start_us));
-        failed.map(|row| row.count).sum()
-    };
-    assert!(failed(&|at| at < healed_us) > 0, "without the auth service nobody signs in");
-    assert_eq!(failed(&|at| at > healed_us + 6_000_000), 0, "nor does anybody miss the registry");
-}
-
 /// The shipped proof. All its faults, ten times each: `bench/airline/faults`.
 #[test]
-fn no_booking_is_lost_or_shown_to_somebody_else_whatever_breaks() {
+fn no_booking_is_lost_or_shown_to_somebody_else_when_its_store_is_killed() {
+    no_booking_is_lost(&[("kill-data", "synced", "24s"), ("kill-data", "memory", "10s")]);
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn no_booking_is_lost_or_shown_to_somebody_else_when_its_store_is_cut_off() {
+    no_booking_is_lost(&[("cut-data", "synced", "24s")]);
+}
+
+/// Cases are fault, durability and time; with less than 20 s breakers may still be open in the end.
+fn no_booking_is_lost(cases: &[(&str, &str, &str)]) {
     let Some(balancer) = balancers().pop() else { return };
     // with pauses, so that all cores are not busy with it
     let shipped = include_str!("../../../scenarios/airline-faults.yaml");
     let login = "          - POST: /rest/api/login\n";
     let shipped = shipped.replace(login, &format!("          - think: 100ms\n{login}"));
     assert!(shipped.contains("think"));
-    // with less than 20 s breakers may still be open in the end
-    for (fault, durability, time) in
-        [("kill-data", "synced", "24s"), ("kill-data", "memory", "10s"), ("cut-data", "synced", "24s")]
-    {
+    for &(fault, durability, time) in cases {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("faults.yaml"), &shipped).unwrap();
         let settings =

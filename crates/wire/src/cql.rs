@@ -19,7 +19,7 @@ mod frame;
 mod metadata;
 mod value;
 
-pub use crate::reply::ReplyLimits;
+pub use crate::reply::{Kind, ReplyLimits};
 use std::sync::Arc;
 
 use crate::http1::Decoded;
@@ -29,20 +29,6 @@ pub use metadata::{Columns, Prepared, each_value};
 pub use value::{Type, WrongValue};
 
 use self::frame::Bytes;
-
-/// What a reply is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// Done, without rows; the body is empty.
-    #[default]
-    Done,
-    /// Rows; the body is a JSON array.
-    Rows,
-    /// There are no rows; the body is an empty array.
-    NoRows,
-    /// An error; the body is its code and its message.
-    Error,
-}
 
 /// Why bytes are no reply, or none that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

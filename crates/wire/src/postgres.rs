@@ -20,7 +20,7 @@ mod messages;
 mod rows;
 mod values;
 
-pub use crate::reply::ReplyLimits;
+pub use crate::reply::{Kind, ReplyLimits};
 use std::sync::Arc;
 
 use crate::http1::Decoded;
@@ -28,20 +28,6 @@ use crate::http1::Decoded;
 pub use messages::{Authentication, Message, Messages, error_words, write};
 pub use rows::Columns;
 pub use values::Types;
-
-/// What a reply is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// No rows, of a statement that has none; the body is the command tag.
-    #[default]
-    Done,
-    /// Rows; the body is a JSON array.
-    Rows,
-    /// A statement that has rows had none; the body is an empty array.
-    NoRows,
-    /// An error; the body is its SQLSTATE and its message.
-    Error,
-}
 
 /// Why bytes are no reply, or none that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -25,52 +25,25 @@ fn options(data: &Running) -> Options {
     Options { url: data.url(), durability: Durability::Memory, timeout, ..Options::default() }
 }
 
-/// Runs a test on a data tier of its own, once for each durability.
-fn on_each(test: impl Fn(&DataStore)) {
+/// Runs a test on a data tier of its own.
+fn on(durability: Durability, test: impl FnOnce(&DataStore)) {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = Some(dir.path().to_owned());
+    let service = tidemark_service::Options { durability, data_dir, ..crate::airline::options() };
+    let data = Running::data(service);
+    test(&DataStore::open(Options { durability, ..options(&data) }).unwrap());
+}
+
+#[test]
+fn it_has_every_role() {
     for durability in Durability::ALL {
-        let dir = tempfile::tempdir().unwrap();
-        let data_dir = Some(dir.path().to_owned());
-        let service = tidemark_service::Options { durability, data_dir, ..crate::airline::options() };
-        let data = Running::data(service);
-        test(&DataStore::open(Options { durability, ..options(&data) }).unwrap());
+        on(durability, |store| {
+            on(durability, |fresh| roles::every(store, fresh));
+            // what is too large is not sent
+            let error = wait(store.put(customer(&"x".repeat(1 << 20), 1))).unwrap_err();
+            assert!(matches!(error, StoreError::Invalid { .. }), "{error}");
+        });
     }
-}
-
-#[test]
-fn a_session_is_there_until_it_expires() {
-    on_each(|store| roles::a_session_is_there_until_it_expires(store));
-}
-
-#[test]
-fn a_sweep_removes_the_oldest_and_only_so_many() {
-    on_each(|store| roles::a_sweep_removes_the_oldest_and_only_so_many(store));
-}
-
-#[test]
-fn bookings_come_in_order_and_go_by_customer_and_id() {
-    on_each(|store| roles::bookings_come_in_order_and_go_by_customer_and_id(store));
-}
-
-#[test]
-fn customers_are_replaced_whole() {
-    on_each(|store| roles::customers_are_replaced_whole(store));
-}
-
-#[test]
-fn a_customer_is_replaced_only_as_it_was() {
-    on_each(|store| roles::a_customer_is_replaced_only_as_it_was(store));
-}
-
-#[test]
-fn what_cannot_be_stored_is_refused_before_it_is_written() {
-    on_each(|store| {
-        roles::sessions_that_cannot_be_stored_are_refused(store);
-        roles::customers_that_cannot_be_stored_are_refused(store);
-        roles::bookings_that_cannot_be_stored_are_refused(store);
-        // nor sent
-        let error = wait(store.put(customer(&"x".repeat(1 << 20), 1))).unwrap_err();
-        assert!(matches!(error, StoreError::Invalid { .. }), "{error}");
-    });
 }
 
 #[test]

@@ -213,11 +213,11 @@ fn flights_in_postgres_follow_the_calendar() {
     }
 }
 
-/// Customers and bookings in MariaDB: killed while it serves.
+/// That nothing is lost when it is killed is checked where its store is.
 #[cfg(feature = "mariadb")]
 #[test]
-fn what_mariadb_acknowledged_is_there_after_it_was_killed() {
-    let mut mariadb = crate::airline::mariadb::MariadbServer::start(&[]);
+fn mariadb_is_shown_and_a_wrong_password_is_told_without_it() {
+    let mariadb = crate::airline::mariadb::MariadbServer::start(&[]);
     let url = mariadb.database();
     let secret = url.replace("tester@", "tester:hunter2@");
     let settings = [
@@ -229,20 +229,7 @@ fn what_mariadb_acknowledged_is_there_after_it_was_killed() {
     ];
     let running = start(&settings, Durability::Memory);
     let mut client = running.login(7);
-    for _ in 0..20 {
-        assert_eq!(book(&mut client, 7), 200);
-    }
-    let list = "/rest/api/bookings/byuser/uid7@email.com";
     assert_eq!(client.get("/rest/api/config/activeDataService").text(), "embedded+mariadb");
-    assert_eq!(client.get("/rest/api/config/countBookings").text(), "20");
-
-    mariadb.kill();
-    eventually("no bookings without MariaDB", || (client.get(list).status == 503).then_some(()));
-    assert_eq!(book(&mut client, 7), 503, "nobody is told that it was booked");
-    assert_eq!(client.get("/rest/api/config/countBookings").text(), "-1");
-    mariadb.start_again();
-    eventually("bookings again", || (client.get(list).status == 200).then_some(()));
-    assert_eq!(client.get(list).json().as_array().unwrap().len(), 20);
     for line in [
         "airline_data_info{customers=\"mariadb\",sessions=\"embedded\",bookings=\"mariadb\",flights=\"embedded\"} 1",
         "airline_mariadb_connected 4",
@@ -252,7 +239,6 @@ fn what_mariadb_acknowledged_is_there_after_it_was_killed() {
     }
     drop(running);
 
-    // a wrong password is told without it
     mariadb.sql(&url, "SET PASSWORD FOR tester@'127.0.0.1' = PASSWORD('other')");
     let wrong = [("bookings_in", "mariadb"), ("mariadb", secret.as_str())];
     let served = Airline::bind(with(&wrong, Durability::Memory)).unwrap().serve(std::future::pending());

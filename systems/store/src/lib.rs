@@ -64,21 +64,7 @@
 //! one recovery. Tables in memory take 163 bytes for each customer of the reference data, measured with a million; ordered
 //! ones may be larger than memory.
 //!
-//! Figures of `examples/write_speed.rs` on a virtual machine with 2 cores that other work kept busy (load 20 to 27),
-//! so that seconds vary by a factor of ten; 2 threads of writers, each write awaited; CPU is that of the whole process:
-//!
-//! | durability | writers | writes/s | mean sync | CPU per write |
-//! | --- | --- | --- | --- | --- |
-//! | synced | 64 | 12,000 to 112,000 | 235 to 2,962 us | 5.0 to 9.4 us |
-//! | synced | 256 | 38,000 | 3,313 us | 4.2 us |
-//! | buffered | 64 | 160,000 to 234,000 | 1 us | 1.4 to 1.6 us |
-//!
-//! The sync decides. So run it on your own disk, and beside the thing that you compare it with.
-//!
-//! `examples/message_speed.rs`, 30 million messages of 10,000 users, 2,000 senders on 2 threads, each write awaited,
-//! `synced`, on the same machine while it was busier still (load 14 to 25, so seconds vary between 29,000/s and
-//! 303,000/s): 126,000/s, 2.5 us of CPU for each message, mean sync 4.8 ms, peak memory of the process 103 MB; opened
-//! again in 0.1 s, counted in 12 s, all read back right in 57 s. With 3 million messages: 200,000/s, mean sync 2.0 ms.
+//! `bench/store` measures both beside fjall and redb (docs/benchmarks.md). The sync decides, so run it on your own disk.
 
 mod answer;
 pub mod bookings;

@@ -1,55 +1,19 @@
 //! The embedded store through its public door: what it keeps, refuses and forgets.
 
-use std::sync::Arc;
-
 use crate::common::{booking, customer, roles, session, wait};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, Embedded, StoreError};
 
-/// Runs the same test on every durability.
-fn on_each(test: impl Fn(&Embedded)) {
+#[test]
+fn it_has_every_role() {
     for durability in Durability::ALL {
-        let dir = tempfile::tempdir().unwrap();
-        let store: Arc<Embedded> = Embedded::open(dir.path(), durability).unwrap();
+        let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [store, fresh] = dirs.each_ref().map(|dir| Embedded::open(dir.path(), durability).unwrap());
         assert_eq!(store.durability(), durability);
-        test(&store);
+        roles::every(&*store, &*fresh);
     }
-}
-
-#[test]
-fn a_session_is_there_until_it_expires() {
-    on_each(|store| roles::a_session_is_there_until_it_expires(store));
-}
-
-#[test]
-fn a_sweep_removes_the_oldest_and_only_so_many() {
-    on_each(|store| roles::a_sweep_removes_the_oldest_and_only_so_many(store));
-}
-
-#[test]
-fn bookings_come_in_order_and_go_by_customer_and_id() {
-    on_each(|store| roles::bookings_come_in_order_and_go_by_customer_and_id(store));
-}
-
-#[test]
-fn customers_are_replaced_whole() {
-    on_each(|store| roles::customers_are_replaced_whole(store));
-}
-
-#[test]
-fn a_customer_is_replaced_only_as_it_was() {
-    on_each(|store| roles::a_customer_is_replaced_only_as_it_was(store));
-}
-
-#[test]
-fn what_cannot_be_stored_is_refused_before_it_is_written() {
-    on_each(|store| {
-        roles::sessions_that_cannot_be_stored_are_refused(store);
-        roles::customers_that_cannot_be_stored_are_refused(store);
-        roles::bookings_that_cannot_be_stored_are_refused(store);
-    });
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::common::mariadb::MariadbServer;
 use crate::common::servers::PATIENCE;
 use crate::common::{booking, customer, roles, survives, wait};
+use tidemark_store::Durability;
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::mariadb::{Mariadb, Options};
-use tidemark_store::{Durability, StoreError};
 
 fn options(url: &str) -> Options {
     Options {
@@ -106,22 +106,4 @@ fn what_was_acknowledged_survives_the_servers_death() {
     let store = Mariadb::open(options(&server.database())).unwrap();
     survives::what_was_acknowledged(&mut server, &store, 1, || metric(&store, "answered"));
     assert!(metric(&store, "lost") >= 1);
-}
-
-#[test]
-fn more_than_may_wait_are_refused_at_once() {
-    let server = MariadbServer::start(&[]);
-    let store = Mariadb::open(Options { waiting_max: 2, ..options(&server.database()) }).unwrap();
-    let answers = wait(async {
-        let many = (0..64u128).map(|id| {
-            let store = store.clone();
-            async move { store.add(&[booking("ann", id, id)]).await }
-        });
-        futures_util::future::join_all(many).await
-    });
-    let refused =
-        answers.iter().filter(|answer| matches!(answer, Err(StoreError::Busy { .. }))).count() as u64;
-    assert!(refused > 0 && answers.iter().any(Result::is_ok), "{refused}");
-    assert_eq!(metric(&store, "refused"), refused);
-    assert_eq!(wait(store.of_customer("ann")).unwrap().len() as u64, 64 - refused);
 }

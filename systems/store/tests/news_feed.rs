@@ -41,16 +41,6 @@ fn tantivy_finds_stories() {
     }
 }
 
-#[cfg(feature = "cassandra")]
-#[test]
-#[ignore = "needs a Cassandra: see the top of this file"]
-fn cassandra_has_feeds() {
-    use tidemark_store::cassandra::{CassandraFeeds, Options};
-    let contact = given("TIDEMARK_TEST_CASSANDRA").split(',').map(str::to_owned).collect();
-    let options = Options { contact, keyspace: fresh(), ..Options::default() };
-    feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).unwrap());
-}
-
 /// A note whose post is not there is counted, and hides none behind it.
 #[cfg(feature = "cassandra")]
 #[test]

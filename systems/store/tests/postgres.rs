@@ -32,14 +32,7 @@ fn it_has_every_role() {
     for durability in Durability::ALL {
         let open = || Postgres::open(Options { durability, ..options(&server.database()) }).unwrap();
         let store = open();
-        roles::sessions_that_cannot_be_stored_are_refused(&*store);
-        roles::bookings_that_cannot_be_stored_are_refused(&*store);
-        roles::a_session_is_there_until_it_expires(&*store);
-        roles::a_sweep_removes_the_oldest_and_only_so_many(&*store);
-        roles::bookings_come_in_order_and_go_by_customer_and_id(&*store);
-        roles::customers_are_replaced_whole(&*store);
-        roles::customers_that_cannot_be_stored_are_refused(&*store);
-        roles::a_customer_is_replaced_only_as_it_was(&*open());
+        roles::every(&*store, &*open());
         // NUL, which its texts do not hold
         let hostile = "a\0\u{e000}0b";
         wait(store.add(&[booking(hostile, 1, 1)])).unwrap();

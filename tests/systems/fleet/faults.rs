@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Agent, Asked, Nats, command, result, scenario, wait_until};
+use super::{Agent, Asked, Nats, begin, command, result, scenario, wait_until};
 use crate::common::tidemark;
 
 /// Where Debian has it.
@@ -86,11 +86,7 @@ fn what_an_agent_was_acknowledged_after_its_last_word_is_neither_lost_nor_found(
     );
     std::fs::write(folder.path().join("s.yaml"), text).expect("written");
     let mut agents = nats.with_agents(2);
-    let running = command(folder.path(), &["--fleet", &nats.url()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &nats.url(), &[]);
     // within a second, of which nothing was handed over yet
     wait_until("the load has begun", || notes.count() > 500);
     drop(agents.remove(0));
@@ -115,11 +111,7 @@ fn an_agent_that_stands_still_for_seconds_sends_late_and_loses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 6);
     let agents = nats.with_agents(2);
-    let running = command(folder.path(), &["--fleet", &nats.url()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &nats.url(), &[]);
     wait_until("the load has begun", || asked.count() > 150);
     send("STOP", &agents[0]);
     std::thread::sleep(std::time::Duration::from_secs(3));
@@ -139,11 +131,7 @@ fn an_agent_that_was_given_up_drives_no_more_when_it_comes_back() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 6);
     let agents = nats.with_agents(2);
-    let running = command(folder.path(), &["--fleet", &nats.url()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &nats.url(), &[]);
     wait_until("the load has begun", || asked.count() > 150);
     send("STOP", &agents[0]);
     let output = running.wait_with_output().expect("it ends");

@@ -2,14 +2,14 @@
 
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use super::faults::{Notes, number, send};
-use super::{Agent, Asked, Nats, command, parts, result, scenario, wait_until};
+use super::{Agent, Asked, Nats, begin, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
 
 /// Rebalances over agents with two threads each.
@@ -25,11 +25,6 @@ fn write(folder: &Path, asked: &Asked, load: &str, objective: &str) {
         asked.address
     );
     std::fs::write(folder.join("s.yaml"), text).expect("written");
-}
-
-fn begin(folder: &Path, nats: &Nats, more: &[&str]) -> Child {
-    let mut running = command(folder, &["--fleet", &nats.url()]);
-    running.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
 }
 
 fn events(folder: &Path) -> String {
@@ -48,7 +43,7 @@ fn what_a_killed_agent_had_to_do_is_taken_over_by_the_others() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "rate: 90/s, hold: 24s", "errors < 40%");
     let mut agents = nats.with_agents(3);
-    let running = begin(folder.path(), &nats, &REBALANCE);
+    let running = begin(folder.path(), &nats.url(), &REBALANCE);
     wait_until("the load has begun", || asked.count() > 270);
     drop(agents.remove(1));
     let output = running.wait_with_output().expect("it ends");
@@ -87,7 +82,7 @@ fn what_nobody_sent_before_that_makes_an_objective_undecided() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "rate: 60/s, hold: 24s", "errors < 1%");
     let mut agents = nats.with_agents(2);
-    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 120);
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
@@ -110,7 +105,7 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "users: 6, pace: 100ms, hold: 24s", "errors < 40%");
     let mut agents = nats.with_agents(3);
-    let running = begin(folder.path(), &nats, &REBALANCE);
+    let running = begin(folder.path(), &nats.url(), &REBALANCE);
     wait_until("the load has begun", || asked.count() > 180);
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
@@ -139,7 +134,7 @@ fn the_ledger_stays_whole_over_a_take_over() {
     );
     std::fs::write(folder.path().join("s.yaml"), text).expect("written");
     let mut agents = nats.with_agents(2);
-    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || notes.count() > 500);
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
@@ -161,7 +156,7 @@ fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "rate: 60/s, hold: 22s", "errors < 60%");
     let agents = nats.with_agents(2);
-    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 60);
     send("STOP", &agents[0]);
     let of = result(&running.wait_with_output().expect("it ends"));
@@ -223,7 +218,7 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
     let _cut_off = Agent(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
     let _other = Agent::start(&nats, "a2", &[]);
     nats.wait_for_idle(2);
-    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 120);
     way.cut();
     // rows are dealt out by threads: every second one is its own, whoever drives
@@ -283,12 +278,7 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
         String::from_utf8_lossy(&output.stdout).matches("\"name\"").count() == 3
     });
     let more = ["--on-agent-loss", "rebalance"];
-    let running = command(folder.path(), &["--fleet", &url("a3")])
-        .args(more)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &url("a3"), &more);
     wait_until("the load has begun", || asked.count() > 120);
     users(folder.path(), true);
     let reload = Command::new("kill").args(["-s", "HUP", &nats.child.id().to_string()]).status();
@@ -322,7 +312,7 @@ fn what_is_told_to_end_says_so_and_is_taken_over_at_once() {
     let agents = nats.with_agents(2);
     for (more, taken) in [(&["--on-agent-loss", "rebalance"][..], true), (&[][..], false)] {
         asked.take();
-        let running = begin(folder.path(), &nats, more);
+        let running = begin(folder.path(), &nats.url(), more);
         wait_until("the load has begun", || asked.count() > 120);
         // as Kubernetes does it; the first is stopped first
         send("TERM", &agents[usize::from(!taken)]);
@@ -356,7 +346,7 @@ fn a_take_over_that_cannot_be_written_down_does_not_take_place() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), &asked, "rate: 60/s, hold: 26s", "errors < 90%");
     let mut agents = nats.with_agents(2);
-    let running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
+    let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 60);
     // nothing takes the place of a folder with something in it
     let kept = folder.path().join("run/unfinished.fleet");

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidemark_fleet::{Presence, Server};
 
-use super::{Agent, Asked, Nats, command, result, scenario, wait_until};
+use super::{Agent, Asked, Nats, begin, command, result, scenario, wait_until};
 use crate::common::tidemark;
 
 /// An operator with an account, and the credentials of a user of it: for this test alone.
@@ -78,11 +78,7 @@ fn a_login_of_nats_is_written_nowhere() {
         let files = run.map(|file| file.path()).filter(|path| path.is_file());
         files.filter(|path| std::fs::read(path).is_ok_and(|bytes| is_within(&bytes))).collect::<Vec<_>>()
     };
-    let running = command(folder.path(), &["--fleet", &url, "--on-agent-loss", "rebalance"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let running = begin(folder.path(), &url, &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 150);
     assert_eq!(files_with_it(), Vec::<std::path::PathBuf>::new());
     let output = running.wait_with_output().expect("it ends");

@@ -109,7 +109,7 @@ impl Thread<'_> {
         session.state = SessionState::Thinking;
         self.recorder.session_begun(kind);
         if self.flow.has_grace {
-            self.give_time(s);
+            self.set_deadline(s);
         }
     }
 

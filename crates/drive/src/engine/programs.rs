@@ -139,19 +139,19 @@ impl Thread<'_> {
         self.flow.in_program > 0 && self.program.as_ref().is_some_and(|program| program.finishes())
     }
 
-    /// A session that begins has its time, where its kind bounds that.
-    pub fn give_time(&mut self, s: usize) {
+    /// Sets the deadline of a session that begins, where its kind has one.
+    pub fn set_deadline(&mut self, s: usize) {
         let session = &self.flow.sessions[s];
         match grace(&self.kinds[session.kind()]) {
             Some(grace) => {
-                let over_ns = self.schedule.over_ns(session.origin, session.due_ns, grace);
-                self.timers.set(s, Alarm::Over, over_ns);
+                let deadline_ns = self.schedule.over_ns(session.origin, session.due_ns, grace);
+                self.timers.set(s, Alarm::Deadline, deadline_ns);
             }
-            None => self.timers.clear(s, Alarm::Over),
+            None => self.timers.clear(s, Alarm::Deadline),
         }
     }
 
-    /// A session has had its time: what is under way of it is cut off, and it ends.
+    /// A session has reached its deadline: what is under way of it is cut off, and it ends.
     pub fn interrupt(&mut self, s: usize, now_ns: u64) {
         let state = self.flow.sessions[s].state;
         if matches!(state, SessionState::Free | SessionState::Parked) || !self.tell_interrupted(s) {

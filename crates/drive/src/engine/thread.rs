@@ -553,7 +553,7 @@ impl Thread<'_> {
         match alarm {
             Alarm::Timeout => self.on_timeout(session, now_ns),
             Alarm::Wake => self.on_wake(session, now_ns),
-            Alarm::Over => self.interrupt(session, now_ns),
+            Alarm::Deadline => self.interrupt(session, now_ns),
         }
     }
 }

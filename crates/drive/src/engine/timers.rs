@@ -19,11 +19,11 @@ pub(crate) enum Alarm {
     Timeout = 0,
     /// Its think time or its back-off is over.
     Wake = 1,
-    /// It has had its time.
-    Over = 2,
+    /// Its kind of sessions has a bound on its time, and that is over.
+    Deadline = 2,
 }
 
-const KINDS: [Alarm; 3] = [Alarm::Timeout, Alarm::Wake, Alarm::Over];
+const KINDS: [Alarm; 3] = [Alarm::Timeout, Alarm::Wake, Alarm::Deadline];
 
 #[derive(Debug, Clone, Copy)]
 struct State {

@@ -15,7 +15,7 @@ use self::beginning::Beginning;
 use crate::io::greeted::{GreetedIo, converse};
 use crate::io::{BoxedIo, Io};
 use crate::protocols::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::protocols::store_status::{NO_CONTENT, OK, SERVER_ERROR};
+use crate::protocols::store_status::of_statement;
 use crate::protocols::transport::{Client, Setup, Transport};
 use crate::session::answer::{Answer, Wrote};
 use crate::session::failure::Violation;
@@ -206,20 +206,11 @@ impl Codec for Replies {
 
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
-        match self.kind() {
-            Kind::Error => SERVER_ERROR,
-            Kind::NoRows => NO_CONTENT,
-            Kind::Rows | Kind::Done => OK,
-        }
+        of_statement(self.kind()).0
     }
 
     fn status_words(&self) -> String {
-        match self.kind() {
-            Kind::Error => "an error".into(),
-            Kind::NoRows => "no rows".into(),
-            Kind::Rows => "rows".into(),
-            Kind::Done => "done".into(),
-        }
+        of_statement(self.kind()).1.into()
     }
 
     fn body(&self) -> &[u8] {

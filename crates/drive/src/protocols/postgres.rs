@@ -16,7 +16,7 @@ use self::beginning::Beginning;
 use crate::io::greeted::{GreetedIo, converse};
 use crate::io::{BoxedIo, Io};
 use crate::protocols::codec::{Closed, Codec, Decoded, Lost, byte_transport};
-use crate::protocols::store_status::{NO_CONTENT, OK, SERVER_ERROR};
+use crate::protocols::store_status::of_statement;
 use crate::protocols::tls_request::TlsRequest;
 use crate::protocols::transport::{Client, Setup, Transport};
 use crate::session::answer::{Answer, Wrote};
@@ -277,20 +277,11 @@ impl Codec for Replies {
 
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
-        match self.kind() {
-            Kind::Error => SERVER_ERROR,
-            Kind::NoRows => NO_CONTENT,
-            Kind::Rows | Kind::Done => OK,
-        }
+        of_statement(self.kind()).0
     }
 
     fn status_words(&self) -> String {
-        match self.kind() {
-            Kind::Error => "an error".into(),
-            Kind::NoRows => "no rows".into(),
-            Kind::Rows => "rows".into(),
-            Kind::Done => "done".into(),
-        }
+        of_statement(self.kind()).1.into()
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {

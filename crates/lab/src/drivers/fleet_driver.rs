@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{
-    ABSENT_AFTER, ALONE_AFTER, CUT_AFTER, Coordinator, FENCED_AFTER, GONE_AFTER, LOST_AFTER, TakeOver,
+    AGENT_DISCONNECTED_AFTER, AGENT_LOST_AFTER, AGENT_REPLACED_AFTER, ALONE_AFTER, CUT_AFTER, Coordinator,
+    FENCED_AFTER, TakeOver,
 };
 use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
@@ -369,7 +370,8 @@ impl Fleet {
             return;
         }
         self.away_since = None;
-        let gone_after = if self.on_loss == OnLoss::Rebalance { LOST_AFTER } else { GONE_AFTER };
+        let gone_after =
+            if self.on_loss == OnLoss::Rebalance { AGENT_REPLACED_AFTER } else { AGENT_LOST_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
             if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
@@ -382,8 +384,9 @@ impl Fleet {
                 continue;
             }
             let silent = agent.heard.max(self.connected).elapsed();
-            let is_killed =
-                silent > ABSENT_AFTER && self.connected < agent.heard && self.coordinator.is_absent(member);
+            let is_killed = silent > AGENT_DISCONNECTED_AFTER
+                && self.connected < agent.heard
+                && self.coordinator.is_absent(member);
             if !agent.is_there() || (silent < gone_after && !is_killed) {
                 continue;
             }
@@ -392,7 +395,8 @@ impl Fleet {
                 continue;
             }
             if is_killed {
-                let reason = format!("its connection to NATS is gone for {} s", ABSENT_AFTER.as_secs());
+                let reason =
+                    format!("its connection to NATS is gone for {} s", AGENT_DISCONNECTED_AFTER.as_secs());
                 self.give_up(member, reason, 0);
             } else {
                 self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));

@@ -159,7 +159,7 @@ impl Experiment {
         let dir = system.data_dir()?;
         // a whole path where it lies on a file system of its own
         let dir = dir.strip_prefix(&self.run_dir).unwrap_or(dir);
-        let durability = Durability::from_word(system.durability.as_deref()?)?;
+        let durability = Durability::from_name(system.durability.as_deref()?)?;
         Some((dir, durability))
     }
 }

@@ -73,24 +73,14 @@ pub struct Load {
     pub neighbours: Neighbours,
 }
 
-/// Why a load ends before its time.
-#[derive(Clone, Copy)]
-enum Reason {
-    Interrupted,
-    Unreachable,
-    Enough,
-    Exited,
-}
-
-impl Reason {
-    /// The kind of event that tells it.
-    fn kind(self) -> &'static str {
-        match self {
-            Reason::Interrupted => "interrupted",
-            Reason::Unreachable => "unreachable",
-            Reason::Enough => "enough",
-            Reason::Exited => "exited",
-        }
+tidemark_record::named! {
+    /// Why a load ends before its time, by the kind of event that tells it.
+    #[derive(Clone, Copy)]
+    enum Reason {
+        Interrupted = "interrupted",
+        Unreachable = "unreachable",
+        Enough = "enough",
+        Exited = "exited",
     }
 }
 
@@ -375,7 +365,7 @@ impl Watching<'_, '_> {
         text: String,
     ) -> Result<(), LabError> {
         drivers.stop();
-        self.record.event(now_us as i64, reason.kind(), text)
+        self.record.event(now_us as i64, reason.name(), text)
     }
 
     /// What ended though nobody stopped it: how it ended, and the same as a reason for the verdict.

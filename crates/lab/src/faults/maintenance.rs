@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::News;
 use crate::exchange::shown;
 use crate::figures::{Connection, Endpoint, MaintenanceKind, Scope};
-use crate::over::Over;
+use crate::stop_signal::StopSignal;
 
 /// How long it may take for each answer: it gives none while it forks.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -16,15 +16,20 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 const BUSY: [&str; 3] = ["in progress", "child process is active", "already"];
 
 /// Asks all of these at once, and tells when the first has begun and when the last is done.
-pub fn carry_out(endpoints: &[Endpoint], word: &str, over: &Over, tell: &(dyn Fn(Instant, News) + Sync)) {
+pub fn carry_out(
+    endpoints: &[Endpoint],
+    word: &str,
+    stop: &StopSignal,
+    tell: &(dyn Fn(Instant, News) + Sync),
+) {
     let began = std::sync::Once::new();
     let began = |at: Instant| began.call_once(|| tell(at, News::Began));
     let ask = |endpoint: &Endpoint| -> io::Result<bool> {
         let kind = endpoint.product.maintenance().iter().find(|kind| kind.word == word);
         let kind = kind.ok_or_else(|| io::Error::other(format!("it has no {word}")))?;
         let done =
-            endpoint.speak(ANSWER_WITHIN, over, |connection| until_done(connection, kind, over, &began));
-        if over.is_over() { done.or(Ok(false)) } else { done }
+            endpoint.speak(ANSWER_WITHIN, stop, |connection| until_done(connection, kind, stop, &began));
+        if stop.is_set() { done.or(Ok(false)) } else { done }
     };
     let asked: Vec<(&str, io::Result<bool>)> = std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -54,7 +59,7 @@ pub fn carry_out(endpoints: &[Endpoint], word: &str, over: &Over, tell: &(dyn Fn
 fn until_done(
     connection: &mut Connection<'_>,
     kind: &MaintenanceKind,
-    over: &Over,
+    stop: &StopSignal,
     began: &dyn Fn(Instant),
 ) -> io::Result<bool> {
     let mut before = kind.mark(&connection.ask(Scope::Maintenance)?);
@@ -65,7 +70,7 @@ fn until_done(
         if !busy {
             return Err(error);
         }
-        if !over.wait_until(Instant::now() + ASK_EVERY) {
+        if !stop.wait_until(Instant::now() + ASK_EVERY) {
             return Ok(false);
         }
         before = kind.mark(&connection.ask(Scope::Maintenance)?);
@@ -81,7 +86,7 @@ fn until_done(
         if seen && !is_on && !is_scheduled {
             return kind.failure(&stats).map_or(Ok(true), |failure| Err(io::Error::other(failure)));
         }
-        if !over.wait_until(Instant::now() + ASK_EVERY) {
+        if !stop.wait_until(Instant::now() + ASK_EVERY) {
             return Ok(false);
         }
     }
@@ -99,10 +104,10 @@ mod tests {
     use crate::figures::tests_servers::{bulk, server};
     use crate::started::held;
 
-    fn news(address: SocketAddr, word: &str, over: &Over) -> Vec<String> {
+    fn news(address: SocketAddr, word: &str, stop: &StopSignal) -> Vec<String> {
         let endpoints = endpoints("cache", &format!("redis://{address}"), &Default::default());
         let told = Mutex::new(Vec::new());
-        carry_out(&endpoints, word, over, &|_, news| held(&told).push(format!("{news:?}")));
+        carry_out(&endpoints, word, stop, &|_, news| held(&told).push(format!("{news:?}")));
         told.into_inner().unwrap()
     }
 
@@ -121,7 +126,7 @@ mod tests {
             let text = format!("aof_rewrite_in_progress:{}\r\n", u8::from((1..4).contains(&at)));
             stream.write_all(&bulk(&text)).is_ok()
         });
-        let told = news(address, "rewrite", &Over::default());
+        let told = news(address, "rewrite", &StopSignal::default());
         assert_eq!(told, ["Began", "Healed(\"has rewritten its append-only file\")"]);
     }
 
@@ -139,29 +144,29 @@ mod tests {
                 format!("rdb_bgsave_in_progress:0\r\nrdb_saves:3\r\nrdb_last_bgsave_status:{status}\r\n");
             stream.write_all(&bulk(&text)).is_ok()
         });
-        let over = std::sync::Arc::new(Over::default());
-        let ends = std::sync::Arc::clone(&over);
+        let stop = std::sync::Arc::new(StopSignal::default());
+        let ends = std::sync::Arc::clone(&stop);
         // or it would wait for ever
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs(60));
-            ends.end();
+            ends.set();
         });
-        let told = news(address, "snapshot", &over);
+        let told = news(address, "snapshot", &stop);
         assert_eq!(told, ["Began", "Failed(\"cache: the store says \\\"err\\\"\")"]);
     }
 
     #[test]
     fn the_end_of_the_run_is_no_failure() {
-        let over = std::sync::Arc::new(Over::default());
-        let ends = std::sync::Arc::clone(&over);
+        let stop = std::sync::Arc::new(StopSignal::default());
+        let ends = std::sync::Arc::clone(&stop);
         // it answers nothing any more, once it is asked for one
         let address = server(move |_, asked, stream| {
             if asked == "BGREWRITEAOF" {
-                ends.end();
+                ends.set();
                 std::thread::sleep(Duration::from_secs(120));
             }
             stream.write_all(&bulk("aof_rewrite_in_progress:0\r\n")).is_ok()
         });
-        assert_eq!(news(address, "rewrite", &over), [""; 0]);
+        assert_eq!(news(address, "rewrite", &stop), [""; 0]);
     }
 }

@@ -10,9 +10,9 @@ use tidemark_scenario::plan::System;
 
 use super::WITHIN;
 use super::product::{Product, Scope, Stats};
-use crate::over::Over;
 use crate::products::WITH_FIGURES;
 use crate::products::redis::resp;
+use crate::stop_signal::StopSignal;
 use crate::target::{connect, target};
 
 /// How often it is looked whether all is over, while a server is waited for.
@@ -43,12 +43,12 @@ impl Endpoint {
     pub(crate) fn speak<R>(
         &self,
         within: Duration,
-        over: &Over,
+        stop: &StopSignal,
         with: impl FnOnce(&mut Connection<'_>) -> io::Result<R>,
     ) -> io::Result<R> {
         let stream = connect(&self.target.address, WITHIN, LOOK_EVERY)?;
         let deadline = Cell::new(Instant::now() + within);
-        let mut timed = Timed { stream, within, deadline: &deadline, over };
+        let mut timed = Timed { stream, within, deadline: &deadline, stop };
         let mut target = self.target.as_ref().clone();
         target.speak(&mut timed, |stream| {
             with(&mut Connection { stream, product: self.product, within, deadline: &deadline })
@@ -89,13 +89,13 @@ struct Timed<'t> {
     stream: Box<dyn Stream>,
     within: Duration,
     deadline: &'t Cell<Instant>,
-    over: &'t Over,
+    stop: &'t StopSignal,
 }
 
 impl Timed<'_> {
     fn attempt(&mut self, mut with: impl FnMut(&mut dyn Stream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
-            if self.over.is_over() {
+            if self.stop.is_set() {
                 return Err(io::Error::other("the run ended first"));
             }
             if Instant::now() >= self.deadline.get() {

@@ -11,7 +11,7 @@ use super::endpoint::{Connection, Endpoint};
 use super::product::{Figure, FigureKind, Scope, Stats};
 use super::tracker::{Begun, Change, Ended, Tracker};
 use crate::exchange::{no_answer, shown};
-use crate::over::Over;
+use crate::stop_signal::StopSignal;
 use crate::timetable::microseconds;
 
 /// How often a server is asked whether something is under way.
@@ -46,7 +46,7 @@ pub struct Watcher {
     index: usize,
     endpoint: Endpoint,
     epoch: Instant,
-    over: Arc<Over>,
+    stop: Arc<StopSignal>,
     sender: Sender<News>,
 }
 
@@ -64,24 +64,24 @@ impl Watcher {
         index: usize,
         endpoint: Endpoint,
         epoch: Instant,
-        over: Arc<Over>,
+        stop: Arc<StopSignal>,
         sender: Sender<News>,
     ) -> Watcher {
-        Watcher { index, endpoint, epoch, over, sender }
+        Watcher { index, endpoint, epoch, stop, sender }
     }
 
     pub fn watch(&self) {
         let mut known = Known::default();
         known.trackers.extend(self.endpoint.product.maintenance().iter().map(Tracker::new));
-        while !self.over.is_over() {
+        while !self.stop.is_set() {
             let asked =
-                self.endpoint.speak(WITHIN, &self.over, |connection| self.ask(connection, &mut known));
+                self.endpoint.speak(WITHIN, &self.stop, |connection| self.ask(connection, &mut known));
             if let Err(error) = asked
-                && !self.over.is_over()
+                && !self.stop.is_set()
             {
                 self.tell(self.now_us(), What::Failed(shown(&error.to_string())));
             }
-            self.over.wait_until(self.next(FULLY_EVERY));
+            self.stop.wait_until(self.next(FULLY_EVERY));
         }
     }
 
@@ -91,7 +91,7 @@ impl Watcher {
         // who answers a new connection may count anew
         known.counters.clear();
         let mut fully_at = Instant::now();
-        while !self.over.is_over() {
+        while !self.stop.is_set() {
             let scope = if Instant::now() >= fully_at { Scope::All } else { Scope::Maintenance };
             let stats = connection.ask(scope)?;
             let at_us = self.now_us();
@@ -116,7 +116,7 @@ impl Watcher {
                 }
             }
             let next = if kinds.is_empty() { fully_at } else { self.next(BRIEFLY_EVERY) };
-            self.over.wait_until(next.min(fully_at));
+            self.stop.wait_until(next.min(fully_at));
         }
         Ok(())
     }

@@ -266,7 +266,7 @@ impl<'a> Site<'a> {
             version: self.program.title.clone(),
             java: self.program.java.as_ref().map(|java| java.version.clone()).unwrap_or_default(),
             addresses: nodes.iter().map(|node| held(node).address.to_string()).collect(),
-            durability: store.durability.word().into(),
+            durability: store.durability.name().into(),
             heap_bytes: self.program.java.as_ref().map_or(0, |_| store.heap_bytes),
             command: nodes.first().map(|node| held(node).spec.command.clone()).unwrap_or_default(),
         }
@@ -314,7 +314,7 @@ impl Instance {
         stop_request: &dyn Fn() -> StopRequest,
         tell: &mut dyn FnMut(String),
     ) -> Result<(), LabError> {
-        let name = match self.store.name == self.store.product.word() {
+        let name = match self.store.name == self.store.product.name() {
             true => String::new(),
             false => format!(" ({})", self.store.name),
         };

@@ -23,7 +23,7 @@ fn one_node(product: Product) -> Store {
     Store {
         heap_bytes: 256 * MIB,
         ready_within: Duration::from_secs(300),
-        ..Store::new(product.word(), product)
+        ..Store::new(product.name(), product)
     }
 }
 

@@ -291,7 +291,7 @@ fn killed(
     let store = Store { persistence, durability, ..Store::new("cache", product) };
     let folder = tempfile::tempdir().unwrap();
     let stores = start(&store, folder.path());
-    assert_eq!(stores.manifest()[0].durability, durability.word());
+    assert_eq!(stores.manifest()[0].durability, durability.name());
     let server = servers(&url(&stores)).remove(0);
     let node = stores.started().remove(0);
     let data: PathBuf = held(&node).data_dir().unwrap().to_owned();

@@ -301,12 +301,12 @@ mod durability {
     use tidemark_scenario::plan::Durability;
 
     pub fn serialize<S: Serializer>(durability: &Durability, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(durability.word())
+        serializer.serialize_str(durability.name())
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durability, D::Error> {
         let word = String::deserialize(deserializer)?;
-        Durability::from_word(&word).ok_or_else(|| D::Error::custom(format!("`{word}` is no durability")))
+        Durability::from_name(&word).ok_or_else(|| D::Error::custom(format!("`{word}` is no durability")))
     }
 }
 

@@ -16,8 +16,8 @@ use crate::exchange::shown;
 use crate::http::{Answer, Bounds, Client, NoAnswer};
 use crate::interrupt::StopRequest;
 use crate::monitor::{Reading, difference};
-use crate::over::Over;
 use crate::served::check_stop_request;
+use crate::stop_signal::StopSignal;
 use crate::target::target;
 use crate::timetable::microseconds;
 
@@ -115,24 +115,24 @@ impl WatchedPage {
     }
 
     /// Asks until all is over; times count from `epoch`.
-    pub fn watch(mut self, epoch: Instant, over: &Over, sender: &SyncSender<News>) {
+    pub fn watch(mut self, epoch: Instant, stop: &StopSignal, sender: &SyncSender<News>) {
         let now_us = || microseconds(epoch.elapsed());
         let target = self.target.clone();
         let mut client = Client::new(&target);
-        while !over.is_over() {
+        while !stop.is_set() {
             let begin = Instant::now();
-            let go_on = || if over.is_over() || begin.elapsed() > WITHIN { Err(()) } else { Ok(()) };
+            let go_on = || if stop.is_set() || begin.elapsed() > WITHIN { Err(()) } else { Ok(()) };
             let asked = self.ask(&mut client, &go_on);
             let at_us = now_us();
             let tell = |what| drop(sender.try_send(News { at_us, what }));
             match asked.map_err(|error| in_words(&error)).and_then(|answer| text(&answer)) {
                 Ok(text) => self.take(at_us, &Page::read(&text), &tell),
-                Err(_) if over.is_over() => {}
+                Err(_) if stop.is_set() => {}
                 Err(reason) => tell(What::Failed { url: self.url.clone(), reason }),
             }
             // a moment that is at least half a second away: over less, delays would count for much
             let next_us = ((now_us() + EVERY_US / 2) / EVERY_US + 1) * EVERY_US;
-            over.wait_until(epoch + Duration::from_micros(next_us));
+            stop.wait_until(epoch + Duration::from_micros(next_us));
         }
     }
 

@@ -121,7 +121,7 @@ proptest! {
 
     /// Whatever the order in which threads report, the directory holds every request once.
     #[test]
-    fn what_is_written_is_read_back(intervals in prop::collection::vec(any_interval(), 0..40)) {
+    fn what_is_written_is_read_back(intervals in prop::collection::vec(any_interval(), 0..20)) {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), 3, &intervals);
         let run = Run::open(dir.path()).unwrap();

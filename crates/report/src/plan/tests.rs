@@ -162,7 +162,14 @@ fn what_if() {
     let cached = instances(&with("redis.hit", "80%").unwrap());
     assert!(cached[1] * 2 < redis && cached[0].abs_diff(web) <= 2, "{cached:?} {web} {redis}");
     assert!(instances(&with("web.cpu", "1ms").unwrap())[0] < web * 2 / 3);
-    assert_eq!(with("web.cores", "8").unwrap().tiers[0].cores, 8);
+    let told = with("wbe.cores", "2").unwrap_err();
+    assert!(matches!(told, NoPlan::Usage(_)), "{told}");
+
+    let apply = |name: &str, value: &str| {
+        let mut model = Measured::of(&run).unwrap().model(wish().zones);
+        settings::apply(&mut model, &[(name.to_owned(), value.to_owned())]).map(|()| model)
+    };
+    assert_eq!(apply("web.cores", "8").unwrap().tiers[0].cores, 8);
     for (name, value, says) in [
         ("wbe.cores", "2", "did you mean web"),
         ("web.core", "2", "did you mean cores"),
@@ -177,9 +184,7 @@ fn what_if() {
         ("redis.pool", "0", "at least one connection"),
         ("redis.retries", "1000", "100 retries at most"),
     ] {
-        let told = with(name, value).unwrap_err();
-        assert!(matches!(told, NoPlan::Usage(_)), "{told}");
-        let told = told.to_string();
+        let told = apply(name, value).unwrap_err();
         assert!(told.starts_with(&format!("--set {name}={value}: ")) && told.contains(says), "{told}");
     }
 }

@@ -30,9 +30,9 @@ pub(super) fn read(
     {
         let message = format!(
             "`append only: {}` makes the durability {}, and `durability` says {}; leave one of them out",
-            append_only.word(),
-            durability.word(),
-            said.word()
+            append_only.name(),
+            durability.name(),
+            said.name()
         );
         how.append_only.error(reader.sink, message);
     }

@@ -155,7 +155,7 @@ impl Requests {
         }
         let metric = &mut self.metrics[index];
         if metric.kind != kind {
-            let (there, here) = (metric.kind.word(), kind.word());
+            let (there, here) = (metric.kind.name(), kind.name());
             return Err(format!(
                 "\"{name}\" is a {there} at another step, and a {here} here; call one of them otherwise"
             ));

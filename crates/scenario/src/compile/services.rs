@@ -44,7 +44,7 @@ pub(super) fn read<'n>(
     for (key, node) in entries {
         let Some(name) = key.text() else { continue };
         let is_store = stores.is_some_and(|stores| stores.get(name).is_some());
-        if TAKEN.contains(&name) || Product::from_word(name).is_some() || is_store {
+        if TAKEN.contains(&name) || Product::from_name(name).is_some() || is_store {
             let message = format!("\"{name}\" is another part of the run; give this service another name");
             reader.sink.error(key, message);
         }

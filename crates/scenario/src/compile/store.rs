@@ -78,7 +78,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sto
 /// What the URL of a store begins with, by its name.
 pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> {
     let word = stores?.get(name)?.get("product").and_then(Node::text).unwrap_or(name);
-    match Product::from_word(word)? {
+    match Product::from_name(word)? {
         // its clients know its nodes by their addresses
         Product::Cassandra => Some("cql"),
         product => product.schemes().first().copied(),
@@ -87,17 +87,17 @@ pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> 
 
 /// What a store is: what its `product` says, or its name.
 fn product(name: &str, key: &Node, said: &language::Store<'_>, sink: &Sink<'_>) -> Option<Product> {
-    let by_name = Product::from_word(name);
+    let by_name = Product::from_name(name);
     if TAKEN.contains(&name) {
         sink.error(key, format!("\"{name}\" is another part of the run; give this store another name"));
     }
     let Some(product) = said.product.given()?.copied() else {
         if by_name.is_none() {
-            let hint = match nearest(name, Product::WORDS) {
+            let hint = match nearest(name, Product::NAMES) {
                 Some(word) => format!("did you mean {word}? A name of its own needs"),
                 None => "it needs".to_owned(),
             };
-            let words = Product::WORDS.join(", ");
+            let words = Product::NAMES.join(", ");
             sink.error(key, format!("what is the store \"{name}\"? {hint} `product:`, one of {words}"));
         }
         return by_name;
@@ -128,7 +128,7 @@ fn store(name: &str, product: Product, said: &language::Store<'_>, reader: &Read
     let heap = "a heap has at least 128MiB and at most 64GiB";
     let memory = "this has at least 8MiB and at most 64GiB";
     let durability = said.durability.node().and_then(|node| reader.word(node, product.durabilities()));
-    let durability = durability.and_then(Durability::from_word);
+    let durability = durability.and_then(Durability::from_name);
     let (persistence, durability) = persistence::read(said, durability, usual.durability, reader);
     let cluster = cluster(said, sink);
     let nodes = few(&said.nodes, product.nodes_max(), "nodes", sink);

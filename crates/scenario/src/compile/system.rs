@@ -61,7 +61,7 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
         }
         system.settings.insert(name.to_owned(), value);
     }
-    system.durability = said.durability.value.map(|durability| durability.word().to_owned());
+    system.durability = said.durability.value.map(|durability| durability.name().to_owned());
     if let SystemOrigin::Shipped(name) = &system.origin
         && let Some(known) = reader.shipped(name)
     {

@@ -19,23 +19,21 @@ const READER: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// How a digest is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DigestForm {
-    Hex,
-    Base64,
-    Base64Url,
-    Raw,
+tidemark_record::named! {
+    /// How a digest is written.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum DigestForm {
+        Hex = "hex",
+        Base64 = "base64",
+        Base64Url = "base64url",
+        Raw = "raw",
+    }
 }
 
 impl DigestForm {
-    /// Their words.
-    pub(super) const WORDS: [&str; 4] = ["hex", "base64", "base64url", "raw"];
-
-    /// By its word.
-    pub(super) fn from_word(word: &[u8]) -> Option<DigestForm> {
-        let index = DigestForm::WORDS.iter().position(|known| known.as_bytes() == word)?;
-        Some([DigestForm::Hex, DigestForm::Base64, DigestForm::Base64Url, DigestForm::Raw][index])
+    /// By its name.
+    pub(super) fn read(name: &[u8]) -> Option<DigestForm> {
+        std::str::from_utf8(name).ok().and_then(DigestForm::from_name)
     }
 
     fn write(self, digest: &[u8; 32], out: &mut Vec<u8>) {
@@ -143,7 +141,7 @@ pub(super) fn hmac<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
 fn form<'e>(m: &mut Machine<'e>, node: Option<&'e Node>) -> Result<DigestForm, Absent> {
     let Some(node) = node else { return Ok(DigestForm::Hex) };
     let word = argument(m, node)?;
-    DigestForm::from_word(m.bytes(&word))
+    DigestForm::read(m.bytes(&word))
         .ok_or(Absent::Failed("a digest is written as hex, base64, base64url or raw"))
 }
 

@@ -306,9 +306,9 @@ impl<'t> Parser<'t, '_> {
         }
         if let "sha256" | "hmac" = function.name
             && let Some(Node::Text(form)) = arguments.get(function.arguments_max - 1)
-            && DigestForm::from_word(form).is_none()
+            && DigestForm::read(form).is_none()
         {
-            let reason = format!("a digest is written as {}", DigestForm::WORDS.join(", "));
+            let reason = format!("a digest is written as {}", DigestForm::NAMES.join(", "));
             self.mistakes.push(self.mistake(starts[function.arguments_max - 1], form.len(), reason));
         }
         true

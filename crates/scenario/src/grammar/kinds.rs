@@ -142,44 +142,25 @@ macro_rules! nodes {
     )*};
 }
 
-/// Declares words: an enumeration, and the word of each of its variants.
+/// Declares words: an enumeration by `named!` that is also a kind.
 macro_rules! words {
     (
         $(#[$about:meta])*
-        $vis:vis enum $name:ident {
-            $( $(#[$of_variant:meta])* $variant:ident = $word:literal, )+
-        }
+        $vis:vis enum $name:ident { $($variants:tt)+ }
     ) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        $vis enum $name {
-            $( $(#[$of_variant])* $variant, )+
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
-            /// Their words, in the same order.
-            pub const WORDS: [&'static str; $name::ALL.len()] = [$($word),+];
-
-            /// Its word, in scenarios and on the command line.
-            pub fn word(self) -> &'static str {
-                $name::WORDS[self as usize]
-            }
-
-            /// By its word.
-            pub fn from_word(word: &str) -> Option<$name> {
-                $name::ALL.into_iter().find(|one| one.word() == word)
-            }
+        tidemark_record::named! {
+            $(#[$about])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            $vis enum $name { $($variants)+ }
         }
 
         impl<'n> $crate::grammar::record::Kind<'n> for $name {
             const SHAPE: $crate::grammar::Shape =
-                $crate::grammar::Shape::Scalar($crate::grammar::Scalar::Word(&$name::WORDS));
+                $crate::grammar::Shape::Scalar($crate::grammar::Scalar::Word(&$name::NAMES));
             type Value = $name;
 
             fn read(node: &'n $crate::yaml::Node, reader: &$crate::reader::Reader<'_>) -> Option<$name> {
-                $name::from_word(reader.word(node, &$name::WORDS)?)
+                $name::from_name(reader.word(node, &$name::NAMES)?)
             }
         }
     };

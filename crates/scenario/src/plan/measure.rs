@@ -14,21 +14,13 @@ pub struct MetricPlan {
     pub unit: String,
 }
 
-/// What becomes of the numbers of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    /// Their distribution is told: mean, percentiles, largest.
-    Histogram,
-    /// They are added up.
-    Counter,
-}
-
-impl MetricKind {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            MetricKind::Histogram => "histogram",
-            MetricKind::Counter => "counter",
-        }
+tidemark_record::named! {
+    /// What becomes of the numbers of a metric.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MetricKind {
+        /// Their distribution is told: mean, percentiles, largest.
+        Histogram = "histogram",
+        /// They are added up.
+        Counter = "counter",
     }
 }

@@ -242,7 +242,7 @@ impl Product {
 
     /// The durability that it has where a scenario says nothing.
     pub fn durability(self) -> Durability {
-        self.durabilities().first().and_then(|word| Durability::from_word(word)).unwrap_or(Durability::Synced)
+        self.durabilities().first().and_then(|word| Durability::from_name(word)).unwrap_or(Durability::Synced)
     }
 
     /// Keys of the scenario that say something of a store of this product.
@@ -334,8 +334,8 @@ impl Product {
         match self {
             Product::Cassandra => "contact",
             Product::Kafka => "brokers",
-            other if other.speaks_redis() => Product::Redis.word(),
-            other => other.word(),
+            other if other.speaks_redis() => Product::Redis.name(),
+            other => other.name(),
         }
     }
 

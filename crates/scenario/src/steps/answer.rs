@@ -88,7 +88,7 @@ record! {
         "matches": Scalar(Regex) => "This regular expression matches somewhere in it, as a text.",
         "exists": Scalar(Bool) => "Whether it is there, and not null.",
         "absent": Scalar(Word(&["true"])) => "Nothing is there, not even null.",
-        "type": Scalar(Word(&JsonType::WORDS)) => "Its type, in JSON's words.",
+        "type": Scalar(Word(&JsonType::NAMES)) => "Its type, in JSON's words.",
     }
 }
 
@@ -214,7 +214,7 @@ impl Session<'_, '_> {
         if let Some(value) = node.get("equals") {
             Some(self.json_value(path, value))
         } else if let Some(word) = node.get("type") {
-            let of_type = self.reader.word(word, &JsonType::WORDS).and_then(JsonType::from_word)?;
+            let of_type = self.reader.word(word, &JsonType::NAMES).and_then(JsonType::from_name)?;
             Some(Check::JsonValue(path, JsonTest::Type(of_type)))
         } else if node.get("absent").is_some() {
             Some(Check::JsonValue(path, JsonTest::Absent))

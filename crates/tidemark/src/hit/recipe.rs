@@ -460,10 +460,10 @@ fn system(
     }
     Ok(source::System {
         url: Some(verbatim(origin(url)).into()),
-        resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
+        resolve: (reached.resolve != usual).then(|| reached.resolve.name().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         proxy: proxy(reach)?.map(|proxy| verbatim(proxy).into()),
-        http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
+        http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.name())),
         tls: tls(reached.tls)?,
         ..source::System::default()
     })
@@ -479,7 +479,7 @@ fn store_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> 
     arguments.reach.apply(&mut reached);
     Ok(source::System {
         url: Some(verbatim(url).into()),
-        resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
+        resolve: (reached.resolve != usual).then(|| reached.resolve.name().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         tls: tls(reached.tls)?,
         ..source::System::default()

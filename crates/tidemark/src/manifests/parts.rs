@@ -278,7 +278,7 @@ impl Part {
     /// Leaves out addresses of stores that none of its settings chooses: whoever does not know one cannot give it away.
     fn forget_unused_stores(&mut self) {
         let chooses = |product: &Product| {
-            self.serves.settings.iter().any(|setting| self.value(setting) == product.word())
+            self.serves.settings.iter().any(|setting| self.value(setting) == product.name())
         };
         let used: Vec<&str> =
             Product::ALL.iter().filter(|one| chooses(one)).map(|product| product.setting()).collect();

@@ -1,9 +1,7 @@
-//! A client like a browser's: several hosts, redirects, encodings, cookies, authentication, signatures; where time goes,
-//! and what a scenario measures itself.
+//! A client like a browser's: several hosts, redirects, encodings, cookies, authentication, signatures; where time goes.
 
-use super::{account, assert_all_good, assert_says, folder, loaded, measured, notes, of, once, once_failed};
+use super::{account, assert_says, folder, loaded, notes, of, once, once_failed};
 use crate::program::{code, stderr, stdout, tidemark};
-use crate::proxy::Proxy;
 
 #[test]
 fn one_scenario_goes_to_several_hosts_and_the_report_has_them_apart() {
@@ -298,72 +296,6 @@ limits: {keep alive: false}
     // not always the first: on a machine that stands still another is as slow
     let slowest = of(&summary, "slowest", "label", "Drip");
     assert_eq!(slowest["status"], 200, "{slowest}");
-}
-
-#[test]
-fn a_scenario_measures_what_a_service_says() {
-    let summary = loaded(
-        r#"
-system: {url: "{shop}"}
-sessions:
-  buyer:
-    steps:
-      - GET: /items?limit=20
-        extract: {ids: {all: "$[*].id"}, price: "$[19].price"}
-        measure: {items: "${len(ids)}", spent: {counter: "${price}", unit: EUR}}
-load: {users: 1, hold: 1s}
-objectives: [items p99 = 20, spent count > 0]
-"#,
-    );
-    let (items, spent) =
-        (of(&summary, "metrics", "metric", "items"), of(&summary, "metrics", "metric", "spent"));
-    let count = items["count"].as_u64().unwrap();
-    assert!(count > 0 && items["values"]["max"] == 20.0, "{items}");
-    assert_eq!((spent["sum"].as_f64(), &spent["unit"]), (Some(20.0 * count as f64), &"EUR".into()));
-}
-
-#[test]
-fn a_proxy_stands_in_front_of_services_with_and_without_tls() {
-    let proxy = Proxy::forwarding();
-    let folder = folder(
-        r#"
-system: {url: "{httpbin}"}
-targets: {pages: {url: "{secure}", http: 1.1, tls: {ca: "{certificate}"}}}
-sessions:
-  visitor:
-    steps:
-      - POST: /anything/a?b=1
-        json: {n: 1}
-        check: {json: {$.json.n: 1, $.args.b: "1"}}
-      - GET: /words.txt
-        at: pages
-        headers: {Accept-Encoding: gzip}
-        check: {body: {contains: "there again: 1000"}}
-load: {users: 2, hold: 60s}
-limits: {sessions: 6}
-"#,
-    );
-    let through = format!("http://me:s3cret-pw@{}", proxy.place);
-    let summary = measured(folder.path(), &["run", "s.yaml", "--proxy", &through, "--out", "run"]);
-    assert_all_good(&summary);
-    assert_eq!(summary["statuses"]["200"], 12, "{summary}");
-    let spoken = summary["run"]["system"]["spoken"].to_string();
-    assert_says(&spoken, &[&format!("through the proxy {}", proxy.place), "TLS 1."]);
-    let (plain, secure) =
-        (super::httpbin().url.as_str(), super::nginx().secure.trim_start_matches("https://"));
-    let (tunnels, requests): (Vec<String>, Vec<String>) =
-        proxy.heads().into_iter().partition(|head| head.starts_with("CONNECT "));
-    // each request is seen, and each connection over TLS
-    assert_eq!(requests.len(), 6, "{requests:?}");
-    assert!(
-        requests.iter().all(|head| head.starts_with(&format!("POST {plain}/anything/a?b=1 "))),
-        "{requests:?}"
-    );
-    assert!(
-        !tunnels.is_empty() && tunnels.iter().all(|head| head.starts_with(&format!("CONNECT {secure} "))),
-        "{tunnels:?}"
-    );
-    assert!(requests.iter().chain(&tunnels).all(|head| head.contains("\r\nProxy-Authorization: Basic ")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use super::{assert_all_good, filled, folder, loaded, measured, nginx, once};
+use super::{assert_all_good, filled, loaded, measured, once};
 use crate::program::{code, run, stderr, stdout};
 
 #[test]
@@ -140,20 +140,4 @@ limits: {connections: 1, streams: 4}
 "#,
     );
     assert_eq!(summary["statuses"]["503"], serde_json::Value::Null);
-}
-
-#[test]
-fn a_status_that_is_wrong_is_one_and_which_says_the_report() {
-    let folder = folder(
-        r#"
-system: {url: "{nginx}"}
-sessions: {a: {steps: [{GET: /busy}, {GET: /}]}}
-load: {users: 1, hold: 1s}
-"#,
-    );
-    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
-    assert_eq!(summary["verdict"]["status"], "fail");
-    assert_eq!(summary["errors"]["status"], summary["statuses"]["503"]);
-    assert!(fs::read_to_string(folder.path().join("run/report.html")).unwrap().contains("503"));
-    assert!(nginx().url.starts_with("http://"));
 }

@@ -72,29 +72,6 @@ load: {{users: 4, hold: 3s}}
     assert!(report.contains(&format!("pid {master}")));
 }
 
-#[test]
-fn a_service_that_is_only_watched_is_frozen_and_goes_on() {
-    // one that no other test asks
-    let own = Service::start("nginx");
-    let (url, master) = (&own.url, master(&own));
-    let folder = folder(&format!(
-        r#"
-system: {{url: "{url}"}}
-watch: [{{pid: {master}, as: pages, faults: true}}]
-sessions: {{a: {{steps: [{{GET: /}}]}}}}
-load: {{rate: 50/s, hold: 4s}}
-faults: [{{at: 1s, freeze: pages, for: 1s}}]
-"#
-    ));
-    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
-    assert_all_good(&summary);
-    let fault = &summary["faults"][0];
-    assert_eq!((&fault["kind"], &fault["target"]), (&"freeze".into(), &"pages".into()), "{fault}");
-    // who comes while it stands still waits, and counts from when it was due
-    let slowest = summary["response_time_us"]["max"].as_u64().unwrap();
-    assert!(slowest > 700_000, "{slowest} us");
-}
-
 /// A control group of this test in each hierarchy that is there; gone with its processes.
 struct Group(Vec<PathBuf>);
 

@@ -6,13 +6,12 @@
 //! let mut out = Vec::new();
 //! request::write_line(&mut out, "POST", &[b"/shop", b"/basket"])?;
 //! request::write_host(&mut out, b"127.0.0.1:9080")?;
-//! request::write_cookies(&mut out, [(&b"id"[..], &b"7"[..]), (b"lang", b"en")])?;
-//! request::write_content_length(&mut out, 2);
+//! request::write_header(&mut out, b"Content-Length", b"2")?;
 //! request::end_head(&mut out);
 //! out.extend_from_slice(b"{}");
 //! assert_eq!(
 //!     out,
-//!     b"POST /shop/basket HTTP/1.1\r\nHost: 127.0.0.1:9080\r\nCookie: id=7; lang=en\r\nContent-Length: 2\r\n\r\n{}"
+//!     b"POST /shop/basket HTTP/1.1\r\nHost: 127.0.0.1:9080\r\nContent-Length: 2\r\n\r\n{}"
 //! );
 //! # Ok::<(), tidemark_wire::http1::HttpError>(())
 //! ```
@@ -54,37 +53,6 @@ pub fn write_host(out: &mut Vec<u8>, authority: &[u8]) -> Result<(), HttpError> 
     write_header(out, b"Host", authority)
 }
 
-/// The Content-Length header.
-pub fn write_content_length(out: &mut Vec<u8>, body_bytes: u64) {
-    out.extend_from_slice(b"Content-Length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
-    out.extend_from_slice(b"\r\n");
-}
-
-/// One Cookie header with all of `cookies`; nothing when there is none.
-pub fn write_cookies<'a>(
-    out: &mut Vec<u8>,
-    cookies: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-) -> Result<(), HttpError> {
-    let before = out.len();
-    let mut lead: &[u8] = b"Cookie: ";
-    for (name, value) in cookies {
-        if !writable(name) || !writable(value) {
-            out.truncate(before);
-            return Err(HttpError::UnwritableHeader);
-        }
-        out.extend_from_slice(lead);
-        out.extend_from_slice(name);
-        out.push(b'=');
-        out.extend_from_slice(value);
-        lead = b"; ";
-    }
-    if out.len() > before {
-        out.extend_from_slice(b"\r\n");
-    }
-    Ok(())
-}
-
 /// The blank line behind the headers.
 pub fn end_head(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
@@ -105,21 +73,6 @@ mod tests {
         assert!(write_line(&mut out, "GET", &[b"/a", b" HTTP/1.1\r\nX: y"]).is_err());
         assert!(write_header(&mut out, b"X", b"a\r\nY: b").is_err());
         assert!(write_header(&mut out, b"X\n", b"a").is_err());
-        assert!(write_cookies(&mut out, [(&b"a"[..], &b"1"[..]), (b"b", b"2\n")]).is_err());
         assert_eq!(out, b"before");
-    }
-
-    #[test]
-    fn no_cookies_no_header() {
-        let mut out = Vec::new();
-        assert!(write_cookies(&mut out, []).is_ok());
-        assert!(out.is_empty());
-    }
-
-    #[test]
-    fn lengths_of_any_size() {
-        let mut out = Vec::new();
-        write_content_length(&mut out, u64::MAX);
-        assert_eq!(out, b"Content-Length: 18446744073709551615\r\n");
     }
 }

@@ -16,6 +16,18 @@ pub fn soon_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64 + 3_600_000
 }
 
+/// All that holds of a store with every role. `fresh` has nothing in it, too.
+pub fn every<S: Sessions + Customers + Bookings>(store: &S, fresh: &S) {
+    sessions_that_cannot_be_stored_are_refused(store);
+    bookings_that_cannot_be_stored_are_refused(store);
+    a_session_is_there_until_it_expires(store);
+    a_sweep_removes_the_oldest_and_only_so_many(store);
+    bookings_come_in_order_and_go_by_customer_and_id(store);
+    customers_are_replaced_whole(store);
+    customers_that_cannot_be_stored_are_refused(store);
+    a_customer_is_replaced_only_as_it_was(fresh);
+}
+
 pub fn a_session_is_there_until_it_expires(sessions: &dyn Sessions) {
     let soon = soon_ms();
     wait(sessions.create(session(1, soon + 1000))).unwrap();

@@ -180,7 +180,7 @@ pub(super) fn check(
 fn json_test(test: &JsonTest, varying: &[u8]) -> String {
     match test {
         JsonTest::Is(template) => shown(template.as_literal().unwrap_or(varying)),
-        JsonTest::Type(of) => format!("a value of type {}", of.word()),
+        JsonTest::Type(of) => format!("a value of type {}", of.name()),
         JsonTest::Absent => "nothing at all".to_owned(),
         JsonTest::Empty => "nothing, or null".to_owned(),
     }

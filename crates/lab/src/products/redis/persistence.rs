@@ -9,7 +9,7 @@ pub fn lines(store: &Store) -> String {
     let files = &store.persistence;
     let mut lines = match store.append_only() {
         AppendOnly::Off => "appendonly no\n".to_owned(),
-        append => format!("appendonly yes\nappendfsync {}\n", append.word()),
+        append => format!("appendonly yes\nappendfsync {}\n", append.name()),
     };
     if files.snapshots.is_empty() {
         lines += "save \"\"\n";
