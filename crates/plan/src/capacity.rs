@@ -2,6 +2,8 @@
 
 mod questions;
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -266,9 +268,10 @@ impl Question {
             let p = of.share * 100.0;
             match outcome.quantile_s(of.share) {
                 Some(took_s) if took_s >= of.within_s => {
+                    let [within, took] =
+                        [of.within_s, took_s].map(|s| Duration::try_from_secs_f64(s).unwrap_or_default());
                     return format!(
-                        "no number of instances keeps p{p} < {:.4} s: it is {took_s:.4} s where nothing waits for a core",
-                        of.within_s
+                        "no number of instances keeps p{p} < {within:?}: it is {took:.1?} where nothing waits for a core"
                     );
                 }
                 _ => {}
