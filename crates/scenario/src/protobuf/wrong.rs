@@ -68,7 +68,7 @@ fn in_message(of: &MessageDescriptor, entries: &Map<String, Value>, way: &mut Ve
         way.pop();
     }
     let mut chosen: Vec<(String, &str)> = Vec::new();
-    for (name, value) in entries.iter().filter(|(_, value)| !value.is_null() && !varies(value)) {
+    for (name, _) in entries.iter().filter(|(_, value)| !value.is_null() && !varies(value)) {
         let Some(choice) = known(name).and_then(|field| field.containing_oneof()) else { continue };
         if let Some((_, other)) = chosen.iter().find(|(of, _)| of == choice.name()) {
             way.push(name.clone());
