@@ -551,7 +551,10 @@ fn what_a_method_does_not_take_is_told_where_it_stands() {
         ("      - grpc open: t.S/Both\n      - grpc send: {txet: a}\n", "t.yaml:6:21: t.M has no field txet"),
         ("      - grpc open: t.S/Bot\n", "t.S has no method Bot (it has One, Both); did you mean Both?"),
         ("      - grpc open: t.S\n", "t.yaml:5:9: t.S is a service"),
-        ("      - grpc open: t.S/Both\n      - grpc close: 5\n", "; 5 is NOT_FOUND"),
+        (
+            "      - grpc open: t.S/Both\n      - grpc close: 5\n",
+            "\"5\" is not one of OK, CANCELLED, UNKNOWN",
+        ),
         ("      - grpc: t.S/One\n        check: {status: NOT_FOND}\n", "did you mean NOT_FOUND?"),
         ("      - grpc: t.S/One\n        check: {status: [OK, not_found]}\n", "did you mean NOT_FOUND?"),
     ] {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tidemark_record::GrpcCode;
-
+use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::units;
 
 /// Requests or sessions each second: always the same, or evenly from one rate to another.
@@ -95,8 +95,8 @@ pub fn users(text: &str) -> Result<u32, String> {
     few.ok_or_else(|| format!("at most {USERS_MAX}"))
 }
 
-/// A status, `200`, all of a kind, `2xx`, or from one to another, `200-204`, or one of gRPC by its name, as scenarios write
-/// them.
+/// A status, `200`, all of a kind, `2xx`, or from one to another, `200-204`, or one of gRPC by its name or, as grpcurl shows
+/// it, by its number; as scenarios write them.
 pub fn statuses(text: &str) -> Result<String, String> {
     let text = text.trim();
     let is_status = |text: &str| text.trim().parse::<u16>().is_ok_and(|status| (100..=599).contains(&status));
@@ -104,9 +104,14 @@ pub fn statuses(text: &str) -> Result<String, String> {
     let is_range = text
         .split_once('-')
         .is_some_and(|(low, high)| is_status(low) && is_status(high) && low.trim() <= high.trim());
-    match is_kind || is_range || is_status(text) || GrpcCode::from_name(text).is_some() {
-        true => Ok(text.to_owned()),
-        false => Err("write a status like 200, 2xx or 200-204, or of gRPC one like NOT_FOUND".into()),
+    let number = || GrpcCode::ALL.get(text.parse::<usize>().ok()?).copied();
+    match GrpcCode::from_name(&text.to_ascii_uppercase()).or_else(number) {
+        Some(code) => Ok(code.name().to_owned()),
+        None if is_kind || is_range || is_status(text) => Ok(text.to_owned()),
+        None => {
+            let hint = did_you_mean(text, GrpcCode::NAMES);
+            Err(format!("write a status like 200, 2xx or 200-204, or of gRPC one like NOT_FOUND{hint}"))
+        }
     }
 }
 
@@ -119,7 +124,7 @@ mod tests {
         for text in ["200", " 2xx", "200-204"] {
             assert_eq!(statuses(text).unwrap(), text.trim());
         }
-        for text in ["", "99", "600", "6xx", "204-200", "ok"] {
+        for text in ["", "99", "600", "6xx", "204-200", "okay"] {
             assert!(statuses(text).is_err(), "{text}");
         }
     }

@@ -412,6 +412,7 @@ fn one_session(
     begun: &mut dyn FnMut(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
+    plans.iter().zip(&options.targets).try_for_each(|(plan, target)| target.protocol.check(plan))?;
     let connections = if has_branches(kind) { CONNECTIONS_ONCE } else { 1 };
     let places = few(&plans, options, connections);
     let sockets = places.iter().map(|place| place.sockets).sum();

@@ -16,7 +16,6 @@ use super::beside::{self, Spoken};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use crate::compile::{Session, Whole};
-use crate::diagnostic::did_you_mean;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::{Bool, Duration as Time, Template as TemplateText, Text, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
@@ -160,16 +159,7 @@ fn checks(session: &mut Session<'_, '_>, node: Option<&Node>) -> Vec<Check> {
 
 /// A status by its name.
 fn code(session: &Session<'_, '_>, node: &Node) -> Option<GrpcCode> {
-    session.reader.parsed(node, |text| {
-        GrpcCode::from_name(text).ok_or_else(|| {
-            let by_number = text.parse().ok().and_then(|number: usize| GrpcCode::ALL.get(number).copied());
-            let hint = match by_number {
-                Some(code) => format!("; {text} is {}", code.name()),
-                None => did_you_mean(text, GrpcCode::NAMES),
-            };
-            format!("\"{text}\" is not one of {}{hint}", GrpcCode::NAMES.join(", "))
-        })
-    })
+    GrpcCode::from_name(session.reader.word(node, &GrpcCode::NAMES)?)
 }
 
 /// A step over the session's stream: what it does, and what must hold of a message that comes.

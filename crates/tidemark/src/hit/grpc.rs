@@ -4,7 +4,6 @@ use std::path::Path;
 
 use tidemark_import::{header, read_small};
 use tidemark_record::GrpcCode;
-use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::protobuf::{MethodName, Types};
 use tidemark_scenario::source::{Map, Scalar, Step, Value, verbatim};
 use tidemark_scenario::units::Time;
@@ -87,14 +86,10 @@ pub fn step(arguments: &HitArguments, method: &MethodName) -> Result<Step, Failu
         step.insert("timeout", Scalar::from(Time(timeout)));
     }
     if !arguments.expect.is_empty() {
-        // by its name or, as grpcurl shows it, by its number
         let code = |text: &String| {
-            let number = || GrpcCode::ALL.get(text.parse::<usize>().ok()?).copied();
-            let code = GrpcCode::from_name(&text.to_ascii_uppercase()).or_else(number);
-            code.map(|code| Value::from(code.name())).ok_or_else(|| {
-                let hint = did_you_mean(text, GrpcCode::NAMES);
+            GrpcCode::from_name(text).map(|code| Value::from(code.name())).ok_or_else(|| {
                 Failure::usage(format!(
-                    "--expect {text}: a status of gRPC is one of {}{hint}",
+                    "--expect {text}: a status of gRPC is one of {}",
                     GrpcCode::NAMES.join(", ")
                 ))
             })
