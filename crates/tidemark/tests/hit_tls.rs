@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,11 +110,6 @@ fn a_self_signed_certificate_ends_it_before_the_load_with_a_way_out() {
     }
     let (_, text, error) = hit(folder.path(), &[&url, "-k", "--json"]);
     assert_eq!(answered(&text), Some(30), "{error}");
-    // the certificate itself may be what is trusted
-    fs::write(folder.path().join("self.pem"), made.cert.pem()).unwrap();
-    let (_, text, error) = hit(folder.path(), &[&url, "--cacert", "self.pem", "--json"]);
-    assert_eq!(answered(&text), Some(30), "{error}");
-
     let (status, _, error) = hit(folder.path(), &[&format!("https://{other}/"), "--cacert", "ca.pem"]);
     assert!(status == 1 && error.contains("not valid for name"), "{error}");
 }
@@ -187,26 +181,6 @@ fn what_does_not_speak_tls_is_told() {
     // and the flags of TLS are not for what goes without
     let (status, _, error) = hit(folder.path(), &[&format!("http://{place}/"), "-k"]);
     assert!(status == 2 && error.contains("https://"), "{status}: {error}");
-}
-
-#[test]
-fn a_unix_socket_and_results_for_ci() {
-    let folder = tempfile::tempdir().unwrap();
-    let listener = UnixListener::bind(folder.path().join("shop.sock")).unwrap();
-    std::thread::spawn(move || {
-        listener.incoming().flatten().for_each(|socket| {
-            std::thread::spawn(move || answer(socket));
-        });
-    });
-    let flags = ["http://shop.test/", "--unix-socket", "shop.sock", "--junit", "r.xml", "--markdown", "-"];
-    let (_, text, error) = hit(folder.path(), &flags);
-    assert!(
-        text.contains("| --- |") || text.contains("|---"),
-        "Markdown in place of the text: {text}{error}"
-    );
-    assert!(fs::read_to_string(folder.path().join("r.xml")).unwrap().contains("<testsuite"));
-    let (status, _, error) = hit(folder.path(), &["http://shop.test/", "--junit", "none/r.xml"]);
-    assert!(status == 2 && error.contains("there is no folder none"), "{error}");
 }
 
 #[test]
