@@ -55,22 +55,6 @@ fn the_output_says_which_loop_it_was() {
 }
 
 #[test]
-fn a_pipe_is_as_wide_as_columns_says() {
-    let server = Server::start();
-    let folder = folder();
-    let list = folder.path().join("urls");
-    fs::write(&list, "/a\n/missing/of/some/length/that/does/not/fit\n").unwrap();
-    for flags in [&["-c", "2"][..], &["-r", "100", "--urls", list.to_str().unwrap()]] {
-        let url = server.url("/a?with=a&query=that&is=longer&than=some");
-        let all = [&["hit", &url, "-q", "-n", "50", "--latency", "--until", "p99<1h"], flags].concat();
-        let output = crate::program::tidemark(folder.path(), &all).env("COLUMNS", "45").output().unwrap();
-        let text = stdout(&output);
-        assert!(text.contains("Percentiles"), "{text}{}", stderr(&output));
-        assert_eq!(text.lines().find(|line| line.chars().count() > 45), None, "{text}");
-    }
-}
-
-#[test]
 fn failures_are_named_at_the_top_and_the_same_example_once() {
     let server = Server::start();
     let output = hit(&[&server.url("/missing"), "-n", "20", "-c", "2"]);
