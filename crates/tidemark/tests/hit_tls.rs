@@ -6,10 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::program::{code, run, stderr, stdout};
+use crate::program::{code, run, stderr, stdout, tls_config};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 use tidemark_truth::{Http2Behaviour, Http2Server};
@@ -43,16 +41,6 @@ fn answer(mut stream: impl Read + Write) {
     }
 }
 
-fn config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap()
-}
-
 /// A server whose certificate is for [`NAME`], and the PEM text of its authority.
 fn trusted_server() -> (String, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -63,7 +51,7 @@ fn trusted_server() -> (String, String) {
     let issuer = Issuer::new(params, key);
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
-    (serve(config(&params.signed_by(&key, &issuer).unwrap(), &key)), authority)
+    (serve(tls_config(&params.signed_by(&key, &issuer).unwrap(), &key)), authority)
 }
 
 fn hit(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -98,7 +86,7 @@ fn a_certificate_of_a_known_authority_is_trusted_and_the_run_can_be_repeated_fro
 fn a_self_signed_certificate_ends_it_before_the_load_with_a_way_out() {
     let made =
         rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-    let place = serve(config(&made.cert, &made.signing_key));
+    let place = serve(tls_config(&made.cert, &made.signing_key));
     let folder = tempfile::tempdir().unwrap();
     let (other, ca) = trusted_server();
     fs::write(folder.path().join("ca.pem"), ca).unwrap();
@@ -118,7 +106,7 @@ fn a_self_signed_certificate_ends_it_before_the_load_with_a_way_out() {
 fn self_signed(params: CertificateParams) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    (serve(config(&certificate, &key)), certificate.pem())
+    (serve(tls_config(&certificate, &key)), certificate.pem())
 }
 
 fn of_authority(mut params: CertificateParams) -> CertificateParams {
@@ -187,7 +175,7 @@ fn what_does_not_speak_tls_is_told() {
 fn http_2_by_alpn_or_prior_knowledge_and_never_without_the_servers_word() {
     let folder = tempfile::tempdir().unwrap();
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).unwrap();
-    let mut tls = config(&made.cert, &made.signing_key);
+    let mut tls = tls_config(&made.cert, &made.signing_key);
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let secured =
         Http2Server::start(Http2Behaviour { tls: Some(tls.into()), ..Http2Behaviour::default() }).unwrap();
