@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{PATIENCE, tidemark};
+use crate::common::{Killed, free_port, tidemark, wait_until};
 use faults::send;
 
 mod faults;
@@ -21,7 +21,7 @@ mod ssh;
 
 /// A NATS server of this test, killed when dropped.
 struct Nats {
-    child: Child,
+    child: Killed,
     port: u16,
     folder: tempfile::TempDir,
     more: Vec<String>,
@@ -33,13 +33,13 @@ impl Nats {
     }
 
     fn start_with(more: &[&str]) -> Nats {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+        let port = free_port();
         let folder = tempfile::tempdir().expect("a temporary directory");
         let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        Nats { child: Nats::serve(free.port(), folder.path(), &more), port: free.port(), folder, more }
+        Nats { child: Nats::serve(port, folder.path(), &more), port, folder, more }
     }
 
-    fn serve(port: u16, folder: &Path, more: &[String]) -> Child {
+    fn serve(port: u16, folder: &Path, more: &[String]) -> Killed {
         let mut server = Command::new("nats-server");
         server.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more);
         // where a file says so, it stays so when the file is loaded again
@@ -55,7 +55,7 @@ impl Nats {
             .spawn()
             .expect("nats-server starts; Debian: apt-get install nats-server");
         wait_until("nats-server is ready", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        child
+        Killed(child)
     }
 
     fn kill(&mut self) {
@@ -79,10 +79,20 @@ impl Nats {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
+    /// One with a thread, killed when dropped.
+    fn agent(&self, name: &str, more: &[&str]) -> Killed {
+        let child = tidemark()
+            .args(["agent", "--nats", &self.url(), "--name", name, "-t", "1"])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        Killed(child.expect("tidemark agent starts"))
+    }
+
     /// So many agents with a thread each, all idle.
-    fn with_agents(&self, count: usize) -> Vec<Agent> {
-        let agents: Vec<Agent> =
-            (1..=count).map(|number| Agent::start(self, &format!("a{number}"), &[])).collect();
+    fn with_agents(&self, count: usize) -> Vec<Killed> {
+        let agents = (1..=count).map(|number| self.agent(&format!("a{number}"), &[])).collect();
         self.wait_for_idle(count);
         agents
     }
@@ -91,43 +101,6 @@ impl Nats {
         wait_until("all agents are there and idle", || {
             self.agents().iter().filter(|agent| agent["run"].is_null()).count() == count
         });
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// An agent, killed when dropped.
-struct Agent(Child);
-
-impl Agent {
-    fn start(nats: &Nats, name: &str, more: &[&str]) -> Agent {
-        let child = tidemark()
-            .args(["agent", "--nats", &nats.url(), "--name", name, "-t", "1"])
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        Agent(child.expect("tidemark agent starts"))
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -346,7 +319,7 @@ fn an_agent_that_was_killed_begins_anew_under_its_name() {
     let nats = Nats::start();
     let mut agents = nats.with_agents(1);
     drop(agents.remove(0));
-    let mut again = Agent::start(&nats, "a1", &[]);
+    let mut again = nats.agent("a1", &[]);
     // the entry of the first one has expired by then
     std::thread::sleep(Duration::from_secs(7));
     nats.wait_for_idle(1);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Agent, Asked, Nats, begin, command, result, scenario, wait_until};
-use crate::common::tidemark;
+use super::{Asked, Nats, begin, command, result, scenario, wait_until};
+use crate::common::{Killed, tidemark};
 
 /// Where Debian has it.
 pub(super) const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
@@ -65,7 +65,7 @@ fn keep(stream: TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-pub(super) fn send(signal: &str, agent: &Agent) {
+pub(super) fn send(signal: &str, agent: &Killed) {
     let sent = Command::new("kill").args(["-s", signal, &agent.0.id().to_string()]).status();
     assert!(sent.expect("kill").success());
 }
@@ -168,7 +168,7 @@ fn a_clock_that_is_wrong_changes_nothing() {
             ])
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        Agent(command.spawn().expect("tidemark agent starts"))
+        Killed(command.spawn().expect("tidemark agent starts"))
     };
     let _agents = [start("slow", "-2s"), start("fast", "+2s")];
     nats.wait_for_idle(2);

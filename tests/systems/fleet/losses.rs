@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use super::faults::{Notes, number, send};
-use super::{Agent, Asked, Nats, begin, command, parts, result, scenario, wait_until};
-use crate::common::tidemark;
+use super::{Asked, Nats, begin, command, parts, result, scenario, wait_until};
+use crate::common::{Killed, tidemark};
 
 /// Rebalances over agents with two threads each.
 const REBALANCE: [&str; 4] = ["-t", "2", "--on-agent-loss", "rebalance"];
@@ -215,8 +215,8 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
     let way = Way::to(nats.port);
     let mut cut_off = tidemark();
     cut_off.args(["agent", "--nats", &format!("nats://127.0.0.1:{}", way.port), "--name", "a1", "-t", "1"]);
-    let _cut_off = Agent(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
-    let _other = Agent::start(&nats, "a2", &[]);
+    let _cut_off = Killed(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
+    let _other = nats.agent("a2", &[]);
     nats.wait_for_idle(2);
     let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 120);
@@ -270,7 +270,7 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
     let agent = |name: &str| {
         let mut agent = tidemark();
         agent.args(["agent", "--nats", &url(name), "--name", name, "-t", "1"]).stderr(Stdio::null());
-        Agent(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"))
+        Killed(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"))
     };
     let _agents = ["a1", "a2", "a3"].map(agent);
     wait_until("all agents are there", || {

@@ -1,16 +1,15 @@
 //! A fleet that a run places itself, by a real `sshd` on loopback.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::{Asked, command, parts, result, scenario, wait_until};
-use crate::common::tidemark;
+use crate::common::{Killed, free_port, tidemark};
 
 /// An `sshd` of this test with the machines `left` and `right`, killed when dropped.
 struct Sshd {
-    child: Child,
+    _child: Killed,
     folder: tempfile::TempDir,
 }
 
@@ -27,8 +26,7 @@ impl Sshd {
         std::fs::create_dir(at("here")).expect("a folder");
         // as root it wants a folder that its package makes only when it starts it
         let _ = std::fs::create_dir_all("/run/sshd");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
-        let port = free.port();
+        let port = free_port();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
              PidFile none\nSetEnv TMPDIR={}\n",
@@ -55,7 +53,7 @@ impl Sshd {
         wait_until("sshd listens", || {
             std::fs::read_to_string(&log).is_ok_and(|log| log.contains("Server listening"))
         });
-        Sshd { child, folder }
+        Sshd { _child: Killed(child), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -91,13 +89,6 @@ impl Sshd {
             }
         }
         left
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
