@@ -9,7 +9,6 @@ mod aerospike;
 mod cube;
 #[cfg(feature = "fleet")]
 mod fleet;
-mod kill;
 mod many_connections;
 mod memcached;
 mod peers;
