@@ -259,14 +259,6 @@ fn a_command_of_redis_protocol_is_shown_with_its_answer() {
 }
 
 #[test]
-fn a_body_that_cannot_be_read_is_a_failure_where_a_check_looks_at_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = tried(folder.path(), "      - GET: /odd\n        check: {body: {contains: hello}}\n", &[]);
-    let text = stdout(&output);
-    assert!(code(&output) == 1 && text.contains("rot13") && !text.contains("no step looks"), "{text}");
-}
-
-#[test]
 fn a_body_that_cannot_be_read_is_not_called_none() {
     let folder = tempfile::tempdir().unwrap();
     let steps = "      - GET: /torn\n        check: {body: {contains: x}, json: {$.a: 1}}\n";
