@@ -1,6 +1,7 @@
 //! The message intake on Apache Cassandra, which the run starts: needs Java 17 and, the first time, Maven.
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::{Client, Served, project};
 use crate::intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
