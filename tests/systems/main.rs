@@ -4,6 +4,10 @@
 mod common;
 #[path = "../common/secured.rs"]
 mod secured;
+#[cfg(feature = "fleet")]
+#[path = "../../crates/tidemark/tests/program/store.rs"]
+#[allow(dead_code, reason = "it has its own tests where it is")]
+mod store;
 
 mod aerospike;
 mod cube;

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::faults::{Notes, number, send};
+use super::faults::{number, send, write_notes};
 use super::{Asked, Nats, begin, command, parts, result, scenario, wait_until};
 use crate::common::{Killed, tidemark};
+use crate::store::Store;
 
 /// Rebalances over agents with two threads each.
 const REBALANCE: [&str; 4] = ["-t", "2", "--on-agent-loss", "rebalance"];
@@ -124,15 +125,9 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
 
 #[test]
 fn the_ledger_stays_whole_over_a_take_over() {
-    let (nats, notes) = (Nats::start(), Notes::start());
+    let (nats, notes) = (Nats::start(), Store::start(0));
     let folder = tempfile::tempdir().expect("a folder");
-    let text = format!(
-        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
-         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 200/s, hold: 24s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
-        notes.address
-    );
-    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    write_notes(folder.path(), &notes, "rate: 200/s, hold: 24s");
     let mut agents = nats.with_agents(2);
     let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || notes.count() > 500);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::{FAKETIME, Notes, number, send};
+use super::faults::{FAKETIME, number, send, write_notes};
 use super::{Asked, Nats, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
+use crate::store::Store;
 
 fn begin(folder: &Path, nats: &Nats, more: &[&str]) -> Child {
     let mut running = command(folder, &["--fleet", &nats.url()]);
@@ -107,15 +108,9 @@ fn what_an_agent_did_last_is_there_although_it_ended_before_another_did() {
 
 #[test]
 fn a_ledger_and_a_lost_agent_outlive_their_coordinator() {
-    let (nats, notes) = (Nats::start(), Notes::start());
+    let (nats, notes) = (Nats::start(), Store::start(0));
     let folder = tempfile::tempdir().expect("a folder");
-    let text = format!(
-        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
-         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 100/s, hold: 24s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
-        notes.address
-    );
-    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    write_notes(folder.path(), &notes, "rate: 100/s, hold: 24s");
     let mut agents = nats.with_agents(2);
     let mut running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || notes.count() > 150);
