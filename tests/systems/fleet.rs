@@ -1,16 +1,15 @@
 //! A fleet: agents of this machine drive together what one process drives. Needs `nats-server` on the path.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::{Killed, free_port, tidemark, wait_until};
+use crate::server::Server as Asked;
 use faults::send;
 
 mod faults;
@@ -104,49 +103,6 @@ impl Nats {
     }
 }
 
-/// A server that answers everything, and remembers the paths that it was asked for.
-struct Asked {
-    address: SocketAddr,
-    paths: Arc<Mutex<Vec<String>>>,
-}
-
-impl Asked {
-    fn start() -> Asked {
-        Asked::start_at(Ipv4Addr::LOCALHOST.into())
-    }
-
-    fn start_at(address: IpAddr) -> Asked {
-        let listener = TcpListener::bind((address, 0)).expect("a port");
-        let asked = Asked { address: listener.local_addr().expect("an address"), paths: Arc::default() };
-        let paths = asked.paths.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let paths = paths.clone();
-                std::thread::spawn(move || answer(stream, &paths));
-            }
-        });
-        asked
-    }
-
-    fn count(&self) -> usize {
-        self.paths.lock().expect("whole").len()
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.paths.lock().expect("whole"))
-    }
-}
-
-fn answer(mut stream: TcpStream, paths: &Mutex<Vec<String>>) -> Option<()> {
-    let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
-    loop {
-        let first = lines.next()?.ok()?;
-        while !lines.next()?.ok()?.is_empty() {}
-        paths.lock().ok()?.push(first.split(' ').nth(1)?.to_owned());
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok()?;
-    }
-}
-
 /// A ramp of a second up to 100 a second, and so many seconds of that; each request with a number and a row of its own.
 fn scenario(folder: &Path, asked: &Asked, seconds: u32) {
     let rows: String = (0..1_000).map(|row| format!("u{row}\n")).collect();
@@ -157,7 +113,7 @@ fn scenario(folder: &Path, asked: &Asked, seconds: u32) {
          - take: users\n      - {{GET: '/${{count(n)}}/${{name}}', headers: {{X-Token: '${{token}}'}}}}\n\
          load: {{rate: 100/s, ramp: 1s, hold: {seconds}s}}\n\
          objectives: [errors < 1%]\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.join("s.yaml"), text).expect("written");
 }
@@ -196,7 +152,7 @@ fn agents_drive_together_what_one_process_drives() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 2);
     let alone = result(&command(folder.path(), &["-t", "2"]).output().expect("it runs"));
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!(paths.len(), 250, "{alone}");
     let agents = nats.with_agents(3);
     for count in ["1", "2", "3"] {
@@ -208,7 +164,7 @@ fn agents_drive_together_what_one_process_drives() {
         for figure in ["requests", "dropped", "failed"] {
             assert_eq!(of[figure], alone[figure], "{count} agents: {figure}: {of}");
         }
-        let paths = asked.take();
+        let paths = asked.take_targets();
         let (numbers, rows) = parts(&paths);
         assert_eq!(paths.len(), 250, "{count} agents");
         assert_eq!(
@@ -333,21 +289,21 @@ fn an_agent_that_was_killed_begins_anew_under_its_name() {
 fn a_url_and_a_search_are_driven_by_the_same_agents() {
     let (nats, asked) = (Nats::start(), Asked::start());
     let agents = nats.with_agents(2);
-    let url = format!("http://{}/hit", asked.address);
+    let url = format!("http://{}/hit", asked.place);
     let output = tidemark()
         .args(["hit", &url, "-r", "50/s", "-d", "2s", "--json", "--fleet", &nats.url()])
         .output()
         .expect("it runs");
     let of = result(&output);
     assert!(output.status.success(), "{of}\n{}", String::from_utf8_lossy(&output.stderr));
-    let warm_up = asked.take().len() as u64 - of["requests"].as_u64().expect("requests");
+    let warm_up = asked.take_targets().len() as u64 - of["requests"].as_u64().expect("requests");
     assert_eq!(of["requests"], 100, "{of}");
     assert!(warm_up < 100, "{warm_up}");
     // a search and a comparison are many runs by the same agents
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 1);
     let driven = |words: &[&str]| {
-        asked.take();
+        asked.forget();
         let mut command = tidemark();
         command.current_dir(folder.path()).env("FLEET_TOKEN", "sesame-opens");
         let output = command.args(words).args(["--json", "--fleet", &nats.url()]).output().expect("it runs");

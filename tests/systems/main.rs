@@ -5,6 +5,10 @@ mod common;
 #[path = "../common/secured.rs"]
 mod secured;
 #[cfg(feature = "fleet")]
+#[path = "../../crates/tidemark/tests/program/server.rs"]
+#[allow(dead_code, reason = "it has its own tests where it is")]
+mod server;
+#[cfg(feature = "fleet")]
 #[path = "../../crates/tidemark/tests/program/store.rs"]
 #[allow(dead_code, reason = "it has its own tests where it is")]
 mod store;

@@ -23,7 +23,7 @@ fn write(folder: &Path, asked: &Asked, load: &str, objective: &str) {
     let text = format!(
         "name: losses\nsystem: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv}}}}\nsessions:\n  a:\n    steps:\n      \
          - take: users\n      - {{GET: '/${{count(n)}}/${{name}}'}}\nload: {{{load}}}\nobjectives: [{objective}]\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.join("s.yaml"), text).expect("written");
 }
@@ -53,7 +53,7 @@ fn what_a_killed_agent_had_to_do_is_taken_over_by_the_others() {
     let (requests, dropped) = (number(&of, "/requests"), number(&of, "/dropped"));
     assert_eq!((requests + dropped, number(&of, "/driver/threads")), (24 * 90, 8), "{of}");
     // what was sent in the second that it never told of is all that the server has beyond that, and counts as never sent
-    let paths = asked.take();
+    let paths = asked.take_targets();
     let beyond = (paths.len() as u64).checked_sub(requests).expect("no request is made up");
     assert!(dropped > 0 && beyond <= dropped, "{beyond} of {dropped}: {of}");
     let (numbers, rows) = parts(&paths);
@@ -111,7 +111,7 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
     let of = result(&output);
-    let paths = asked.take();
+    let paths = asked.take_targets();
     // two of six users were gone for a while, and two more threads drove then
     // (four do 240 each, the two had done 60 together)
     assert!((1_021..6 * 240).contains(&paths.len()), "{}: {of}", paths.len());
@@ -163,7 +163,7 @@ fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
     nats.wait_for_idle(2);
     // what was due meanwhile are some 550
     assert_eq!(asked.count(), sent, "its fence had passed while it stood still");
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
 }
 
@@ -221,7 +221,7 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
         let is_its = |path: &String| {
             path.rsplit('u').next().and_then(|row| row.parse::<u64>().ok()).is_some_and(|row| row % 2 == 0)
         };
-        asked.paths.lock().expect("whole").iter().filter(|path| is_its(path)).count()
+        asked.targets().iter().filter(|path| is_its(path)).count()
     };
     let at_the_cut = of_cut_off();
     let told = folder.path().join("run/events.jsonl");
@@ -281,7 +281,7 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
     // rows are dealt out by threads: of three two are theirs, whoever drives
     let of_lost = || {
         let row = |path: &String| path.rsplit('u').next().and_then(|row| row.parse::<u64>().ok());
-        let paths = asked.paths.lock().expect("whole");
+        let paths = asked.targets();
         paths.iter().filter_map(row).filter(|row| row % 3 != 2).count()
     };
     let (at_reload, told) = (of_lost(), folder.path().join("run/events.jsonl"));
@@ -306,7 +306,7 @@ fn what_is_told_to_end_says_so_and_is_taken_over_at_once() {
     write(folder.path(), &asked, "rate: 60/s, hold: 10s", "errors < 40%");
     let agents = nats.with_agents(2);
     for (more, taken) in [(&["--on-agent-loss", "rebalance"][..], true), (&[][..], false)] {
-        asked.take();
+        asked.forget();
         let running = begin(folder.path(), &nats.url(), more);
         wait_until("the load has begun", || asked.count() > 120);
         // as Kubernetes does it; the first is stopped first
@@ -371,7 +371,7 @@ fn what_cannot_be_taken_over_is_said_before_anything_is_sent() {
     let text = format!(
         "system: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv, held: true}}}}\nsessions: {{a: {{steps: [{{take: users}}, \
          {{GET: '/0/${{name}}'}}]}}}}\nload: {{users: 3, hold: 1s}}\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.path().join("s.yaml"), text).expect("written");
     let told = refused(command(folder.path(), &more));

@@ -108,7 +108,7 @@ fn an_agent_drives_only_what_it_allows() {
         eprintln!("skipped: this machine has loopback alone");
         return;
     };
-    let (nats, asked) = (Nats::start(), Asked::start_at(own));
+    let (nats, asked) = (Nats::start(), Asked::start_at(own, |_| ("", "hello")));
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 1);
     let agent = nats.with_agents(1);
@@ -119,7 +119,7 @@ fn an_agent_drives_only_what_it_allows() {
     let output = run();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{told}");
-    assert!(told.contains(&format!("agent a1: it may not drive {}", asked.address)), "{told}");
+    assert!(told.contains(&format!("agent a1: it may not drive {}", asked.place)), "{told}");
     assert!(told.contains(&format!("--allow {own}")), "{told}");
     assert_eq!(asked.count(), 0);
     drop(agent);

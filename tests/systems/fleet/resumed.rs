@@ -67,7 +67,7 @@ fn another_coordinator_goes_on_and_every_second_is_there_once() {
     assert_eq!(reasons.matches("incomplete: ").count(), 1, "{reasons}");
     // every request is there once, and so is every second
     assert_eq!((number(&of, "/requests"), number(&of, "/dropped")), (1_200, 0), "{of}");
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!((paths.len(), parts(&paths).0.len()), (1_250, 1_250));
     let offered = seconds(folder.path());
     assert!(offered.len() >= 11 && offered.iter().all(|per_s| (50.0..150.0).contains(per_s)), "{offered:?}");

@@ -94,7 +94,7 @@ impl Sshd {
 
 fn hit(asked: &Asked, seconds: u32) -> Command {
     let mut command = tidemark();
-    let url = format!("http://{}/", asked.address);
+    let url = format!("http://{}/", asked.place);
     command.args(["hit", &url, "-r", "50/s", "-d", &format!("{seconds}s"), "--warm-up", "0s", "--json"]);
     command
 }
@@ -111,7 +111,7 @@ fn machines_are_driven_from_and_nothing_stays_there() {
     let output = sshd.on(command(folder.path(), &["-t", "1"]), "left,right").output().expect("it runs");
     let of = result(&output);
     assert!(output.status.success(), "{of}\n{}", told(&output));
-    let paths = asked.take();
+    let paths = asked.take_targets();
     let (numbers, rows) = parts(&paths);
     assert_eq!((paths.len(), numbers.len(), rows.len()), (250, 250, 250), "{of}");
     let text = std::fs::read_to_string(folder.path().join("run/run.json")).expect("a run");
@@ -137,7 +137,7 @@ fn a_search_places_its_fleet_once() {
 fn a_fleet_is_taken_down_with_its_run() {
     let (sshd, asked) = (Sshd::start(), Asked::start());
     for (signals, status) in [(&["INT"][..], 130), (&["INT", "INT"], 130), (&["KILL"], -1)] {
-        asked.take();
+        asked.forget();
         let running = sshd.on(hit(&asked, 600), "left").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let running = running.expect("it runs");
         wait_until("the load has begun", || asked.count() > 50);

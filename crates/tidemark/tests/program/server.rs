@@ -1,7 +1,7 @@
 //! A tiny server that keeps what it is sent.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// Whole requests as they came, each with the number of its connection.
@@ -20,7 +20,12 @@ impl Server {
 
     /// The same with these headers and this body for a target.
     pub fn answering(answer: fn(&str) -> (&'static str, &'static str)) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::start_at(Ipv4Addr::LOCALHOST.into(), answer)
+    }
+
+    /// The same at another address of this machine.
+    pub fn start_at(address: IpAddr, answer: fn(&str) -> (&'static str, &'static str)) -> Server {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let place = listener.local_addr().unwrap().to_string();
         let seen = Seen::default();
         let server = Server { place, seen: seen.clone() };
@@ -54,6 +59,17 @@ impl Server {
 
     pub fn targets(&self) -> Vec<String> {
         self.requests().iter().map(|request| request.split(' ').nth(1).unwrap_or("").to_owned()).collect()
+    }
+
+    pub fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// The targets of what has come, which it then forgets.
+    pub fn take_targets(&self) -> Vec<String> {
+        let targets = self.targets();
+        self.forget();
+        targets
     }
 
     /// Forgets what has come.
