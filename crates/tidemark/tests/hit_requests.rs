@@ -163,7 +163,7 @@ fn more_than_there_are_lines_for_are_one_where_only_their_urls_differ() {
 }
 
 /// A server that answers every command of Redis with OK, and what it was sent.
-fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
+pub(crate) fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
