@@ -188,11 +188,10 @@ impl Answer {
     }
 }
 
-/// A keep-alive connection with the one cookie that the airline uses.
+/// A keep-alive connection.
 pub struct Client {
     authority: String,
     stream: Option<TcpStream>,
-    cookie: Option<String>,
 }
 
 impl Client {
@@ -202,17 +201,12 @@ impl Client {
         if let Some(stream) = &stream {
             stream.set_read_timeout(Some(PATIENCE)).expect("a read time-out");
         }
-        Client { authority: authority.to_owned(), stream, cookie: None }
+        Client { authority: authority.to_owned(), stream }
     }
 
     /// GET.
     pub fn get(&mut self, path: &str) -> Answer {
         self.request("GET", path, "", "")
-    }
-
-    /// POST of a form.
-    pub fn post_form(&mut self, path: &str, form: &str) -> Answer {
-        self.request("POST", path, "Content-Type: application/x-www-form-urlencoded\r\n", form)
     }
 
     /// Any request; a broken connection is status 0.
@@ -225,13 +219,10 @@ impl Client {
     }
 
     fn try_request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
-        let cookie = self.cookie.as_ref().map(|c| format!("Cookie: {c}\r\n")).unwrap_or_default();
         let length =
             if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{cookie}{headers}{length}\r\n{body}",
-            self.authority
-        );
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{headers}{length}\r\n{body}", self.authority);
         let stream = self.stream.as_mut()?;
         stream.write_all(request.as_bytes()).ok()?;
         let mut decoder =
@@ -245,10 +236,6 @@ impl Client {
             }
         }
         let next_cursor = decoder.header("next-cursor").map(|c| String::from_utf8_lossy(c).into_owned());
-        if let Some(cookie) = decoder.header("set-cookie") {
-            let cookie = String::from_utf8_lossy(cookie);
-            self.cookie = Some(cookie.split(';').next().unwrap_or_default().to_owned());
-        }
         if !decoder.keep_alive() {
             self.stream = None;
         }
@@ -258,24 +245,4 @@ impl Client {
             body: String::from_utf8_lossy(decoder.body()).into_owned(),
         })
     }
-}
-
-/// Logs a user in; the client keeps the session.
-pub fn log_in(client: &mut Client, user: usize) {
-    let answer =
-        client.post_form("/rest/api/login", &format!("login=uid{user}%40email.com&password=password"));
-    assert_eq!((answer.status, answer.body.as_str()), (200, "logged in"));
-}
-
-/// Today's outbound flight of a pair of airports that always has one: (flight id, segment id).
-pub fn flight_today(client: &mut Client, from: &str, to: &str) -> (String, String) {
-    let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-    let answer = client.post_form(
-        "/rest/api/flights/queryflights",
-        &format!("fromAirport={from}&toAirport={to}&fromDate={today}&returnDate={today}&oneWay=true"),
-    );
-    let json = answer.json();
-    let flight = &json["tripFlights"][0]["flightsOptions"][0];
-    let text = |v: &serde_json::Value| v.as_str().unwrap_or_else(|| panic!("no flight in {json}")).to_owned();
-    (text(&flight["_id"]), text(&flight["flightSegmentId"]))
 }

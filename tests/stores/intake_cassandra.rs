@@ -5,10 +5,8 @@ use std::path::Path;
 
 use crate::common::{Client, Served, project};
 use crate::intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
+use crate::newsfeed_stores::Started;
 use serde_json::Value;
-use tidemark_lab::StopRequest;
-use tidemark_lab::stores::{Setup, Stores};
-use tidemark_scenario::load_text;
 
 /// Messages for some seconds, in the middle of which the store stands still; then everything is read back.
 const FROZEN: &str = r#"
@@ -79,17 +77,9 @@ fn what_the_intake_acknowledged_is_found_in_a_cassandra_that_could_not_be_reache
 #[test]
 fn a_cassandra_that_runs_is_read_past_the_system_and_keeps_the_order_of_two_intakes() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let store = "stores: {cassandra: {heap: 256MiB, durability: buffered, ready within: 8m}}
-sessions: {a: {steps: [{GET: /}]}}
-load: {users: 1, hold: 1s}
-";
-    let plan = load_text("store.yaml", store, Path::new("."), &[]).expect("a plan");
-    let run_dir = folder.path().join("store");
-    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| false);
-    let setup = Setup { run_dir, cores: Vec::new(), keep_data: false, data_of, is_linked };
-    let stores =
-        Stores::start(&plan.stores, &setup, &|| StopRequest::None, &mut |_| {}).expect("Cassandra starts");
-    let contact = stores.settings().remove(0).1;
+    let store = "cassandra: {heap: 256MiB, durability: buffered, ready within: 8m}";
+    let stores = Started::start(store, false).expect("Cassandra starts");
+    let contact = stores.place("contact");
 
     crate::airline_stores::no_more_is_promised_than_cassandra_keeps(&contact);
     two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(&contact);

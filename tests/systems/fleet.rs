@@ -1,16 +1,15 @@
 //! A fleet: agents of this machine drive together what one process drives. Needs `nats-server` on the path.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{PATIENCE, tidemark};
+use crate::common::{Killed, free_port, tidemark, wait_until};
+use crate::server::Server as Asked;
 use faults::send;
 
 mod faults;
@@ -21,7 +20,7 @@ mod ssh;
 
 /// A NATS server of this test, killed when dropped.
 struct Nats {
-    child: Child,
+    child: Killed,
     port: u16,
     folder: tempfile::TempDir,
     more: Vec<String>,
@@ -33,13 +32,13 @@ impl Nats {
     }
 
     fn start_with(more: &[&str]) -> Nats {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+        let port = free_port();
         let folder = tempfile::tempdir().expect("a temporary directory");
         let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        Nats { child: Nats::serve(free.port(), folder.path(), &more), port: free.port(), folder, more }
+        Nats { child: Nats::serve(port, folder.path(), &more), port, folder, more }
     }
 
-    fn serve(port: u16, folder: &Path, more: &[String]) -> Child {
+    fn serve(port: u16, folder: &Path, more: &[String]) -> Killed {
         let mut server = Command::new("nats-server");
         server.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(more);
         // where a file says so, it stays so when the file is loaded again
@@ -55,7 +54,7 @@ impl Nats {
             .spawn()
             .expect("nats-server starts; Debian: apt-get install nats-server");
         wait_until("nats-server is ready", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        child
+        Killed(child)
     }
 
     fn kill(&mut self) {
@@ -79,10 +78,20 @@ impl Nats {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
+    /// One with a thread, killed when dropped.
+    fn agent(&self, name: &str, more: &[&str]) -> Killed {
+        let child = tidemark()
+            .args(["agent", "--nats", &self.url(), "--name", name, "-t", "1"])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        Killed(child.expect("tidemark agent starts"))
+    }
+
     /// So many agents with a thread each, all idle.
-    fn with_agents(&self, count: usize) -> Vec<Agent> {
-        let agents: Vec<Agent> =
-            (1..=count).map(|number| Agent::start(self, &format!("a{number}"), &[])).collect();
+    fn with_agents(&self, count: usize) -> Vec<Killed> {
+        let agents = (1..=count).map(|number| self.agent(&format!("a{number}"), &[])).collect();
         self.wait_for_idle(count);
         agents
     }
@@ -91,86 +100,6 @@ impl Nats {
         wait_until("all agents are there and idle", || {
             self.agents().iter().filter(|agent| agent["run"].is_null()).count() == count
         });
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// An agent, killed when dropped.
-struct Agent(Child);
-
-impl Agent {
-    fn start(nats: &Nats, name: &str, more: &[&str]) -> Agent {
-        let child = tidemark()
-            .args(["agent", "--nats", &nats.url(), "--name", name, "-t", "1"])
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        Agent(child.expect("tidemark agent starts"))
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// A server that answers everything, and remembers the paths that it was asked for.
-struct Asked {
-    address: SocketAddr,
-    paths: Arc<Mutex<Vec<String>>>,
-}
-
-impl Asked {
-    fn start() -> Asked {
-        Asked::start_at(Ipv4Addr::LOCALHOST.into())
-    }
-
-    fn start_at(address: IpAddr) -> Asked {
-        let listener = TcpListener::bind((address, 0)).expect("a port");
-        let asked = Asked { address: listener.local_addr().expect("an address"), paths: Arc::default() };
-        let paths = asked.paths.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let paths = paths.clone();
-                std::thread::spawn(move || answer(stream, &paths));
-            }
-        });
-        asked
-    }
-
-    fn count(&self) -> usize {
-        self.paths.lock().expect("whole").len()
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.paths.lock().expect("whole"))
-    }
-}
-
-fn answer(mut stream: TcpStream, paths: &Mutex<Vec<String>>) -> Option<()> {
-    let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
-    loop {
-        let first = lines.next()?.ok()?;
-        while !lines.next()?.ok()?.is_empty() {}
-        paths.lock().ok()?.push(first.split(' ').nth(1)?.to_owned());
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok()?;
     }
 }
 
@@ -184,7 +113,7 @@ fn scenario(folder: &Path, asked: &Asked, seconds: u32) {
          - take: users\n      - {{GET: '/${{count(n)}}/${{name}}', headers: {{X-Token: '${{token}}'}}}}\n\
          load: {{rate: 100/s, ramp: 1s, hold: {seconds}s}}\n\
          objectives: [errors < 1%]\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.join("s.yaml"), text).expect("written");
 }
@@ -223,7 +152,7 @@ fn agents_drive_together_what_one_process_drives() {
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 2);
     let alone = result(&command(folder.path(), &["-t", "2"]).output().expect("it runs"));
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!(paths.len(), 250, "{alone}");
     let agents = nats.with_agents(3);
     for count in ["1", "2", "3"] {
@@ -235,7 +164,7 @@ fn agents_drive_together_what_one_process_drives() {
         for figure in ["requests", "dropped", "failed"] {
             assert_eq!(of[figure], alone[figure], "{count} agents: {figure}: {of}");
         }
-        let paths = asked.take();
+        let paths = asked.take_targets();
         let (numbers, rows) = parts(&paths);
         assert_eq!(paths.len(), 250, "{count} agents");
         assert_eq!(
@@ -346,7 +275,7 @@ fn an_agent_that_was_killed_begins_anew_under_its_name() {
     let nats = Nats::start();
     let mut agents = nats.with_agents(1);
     drop(agents.remove(0));
-    let mut again = Agent::start(&nats, "a1", &[]);
+    let mut again = nats.agent("a1", &[]);
     // the entry of the first one has expired by then
     std::thread::sleep(Duration::from_secs(7));
     nats.wait_for_idle(1);
@@ -360,21 +289,21 @@ fn an_agent_that_was_killed_begins_anew_under_its_name() {
 fn a_url_and_a_search_are_driven_by_the_same_agents() {
     let (nats, asked) = (Nats::start(), Asked::start());
     let agents = nats.with_agents(2);
-    let url = format!("http://{}/hit", asked.address);
+    let url = format!("http://{}/hit", asked.place);
     let output = tidemark()
         .args(["hit", &url, "-r", "50/s", "-d", "2s", "--json", "--fleet", &nats.url()])
         .output()
         .expect("it runs");
     let of = result(&output);
     assert!(output.status.success(), "{of}\n{}", String::from_utf8_lossy(&output.stderr));
-    let warm_up = asked.take().len() as u64 - of["requests"].as_u64().expect("requests");
+    let warm_up = asked.take_targets().len() as u64 - of["requests"].as_u64().expect("requests");
     assert_eq!(of["requests"], 100, "{of}");
     assert!(warm_up < 100, "{warm_up}");
     // a search and a comparison are many runs by the same agents
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 1);
     let driven = |words: &[&str]| {
-        asked.take();
+        asked.forget();
         let mut command = tidemark();
         command.current_dir(folder.path()).env("FLEET_TOKEN", "sesame-opens");
         let output = command.args(words).args(["--json", "--fleet", &nats.url()]).output().expect("it runs");

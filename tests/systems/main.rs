@@ -4,12 +4,19 @@
 mod common;
 #[path = "../common/secured.rs"]
 mod secured;
+#[cfg(feature = "fleet")]
+#[path = "../../crates/tidemark/tests/program/server.rs"]
+#[allow(dead_code, reason = "it has its own tests where it is")]
+mod server;
+#[cfg(feature = "fleet")]
+#[path = "../../crates/tidemark/tests/program/store.rs"]
+#[allow(dead_code, reason = "it has its own tests where it is")]
+mod store;
 
 mod aerospike;
 mod cube;
 #[cfg(feature = "fleet")]
 mod fleet;
-mod kill;
 mod many_connections;
 mod memcached;
 mod peers;

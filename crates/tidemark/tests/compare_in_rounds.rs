@@ -116,31 +116,6 @@ fn stopped_while_one_side_alone_has_run_it_has_a_result_all_the_same() {
 }
 
 #[test]
-fn a_server_that_goes_away_leaves_what_was_measured() {
-    let folder = tempfile::tempdir().unwrap();
-    let scenario = "sessions: {s: {steps: [{GET: /}]}}\nload: {users: 1, hold: 30s}\n";
-    fs::write(folder.path().join("s.yaml"), scenario).unwrap();
-    let (a, b) = (slow(1), slow(1));
-    let urls = [&a, &b].map(|server| format!("http://{}", server.address()));
-    let sides = ["compare", "s.yaml", "--url", &urls[0], "--url", &urls[1]];
-    let more = ["--for", "1s", "--rounds", "40", "--out", "out", "--json"];
-    let mut command = tidemark(folder.path(), &[&sides[..], &more[..]].concat());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let out = folder.path().join("out");
-    let names = || fs::read_dir(&out).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    wait_until("the second round has begun", || names().any(|name| name.to_string_lossy().starts_with("5-")));
-    b.stop().unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(code(&output), 3, "{}", stderr(&output));
-    let claims = json(&output);
-    assert!(claims["stopped"].as_str().unwrap().contains("is unreachable"), "{claims}");
-    assert!(!claims["comparisons"].as_array().unwrap().is_empty(), "{claims}");
-    let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("stopped early: ") && page.contains("is unreachable"), "{page}");
-    a.stop().unwrap();
-}
-
-#[test]
 fn two_settings_run_in_turn_and_one_against_itself_has_two_names() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = "settings: {users: 1}\nsystem: {serve: ingest, durability: memory}\n\

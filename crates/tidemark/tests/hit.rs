@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::net::TcpListener;
 use std::path::Path;
 
 use crate::program::server::Server;
@@ -57,22 +55,6 @@ fn the_output_says_which_loop_it_was() {
 }
 
 #[test]
-fn a_pipe_is_as_wide_as_columns_says() {
-    let server = Server::start();
-    let folder = folder();
-    let list = folder.path().join("urls");
-    fs::write(&list, "/a\n/missing/of/some/length/that/does/not/fit\n").unwrap();
-    for flags in [&["-c", "2"][..], &["-r", "100", "--urls", list.to_str().unwrap()]] {
-        let url = server.url("/a?with=a&query=that&is=longer&than=some");
-        let all = [&["hit", &url, "-q", "-n", "50", "--latency", "--until", "p99<1h"], flags].concat();
-        let output = crate::program::tidemark(folder.path(), &all).env("COLUMNS", "45").output().unwrap();
-        let text = stdout(&output);
-        assert!(text.contains("Percentiles"), "{text}{}", stderr(&output));
-        assert_eq!(text.lines().find(|line| line.chars().count() > 45), None, "{text}");
-    }
-}
-
-#[test]
 fn failures_are_named_at_the_top_and_the_same_example_once() {
     let server = Server::start();
     let output = hit(&[&server.url("/missing"), "-n", "20", "-c", "2"]);
@@ -83,26 +65,6 @@ fn failures_are_named_at_the_top_and_the_same_example_once() {
     let failed = "of the requests failed; --until 'errors<1%' makes that decide";
     assert!(!head[0].starts_with("PASS") || head[1].contains(failed), "{output}");
     assert_eq!(output.matches("GET /missing: status 404").count(), 1, "{output}");
-}
-
-#[test]
-fn a_body_comes_from_standard_input_too() {
-    use std::process::Stdio;
-    let server = Server::start();
-    let folder = tempfile::tempdir().unwrap();
-    for flags in [["-b", "@-"], ["-B", "-"]] {
-        let url = server.url("/in");
-        let arguments = [&["hit", &url, "-n", "1", "-q"], &flags[..]].concat();
-        let mut command = crate::program::tidemark(folder.path(), &arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"typed in").unwrap();
-        assert!(child.wait().unwrap().success());
-    }
-    let requests = server.requests();
-    assert!(
-        requests.len() == 2 && requests.iter().all(|request| request.ends_with("\r\n\r\ntyped in")),
-        "{requests:?}"
-    );
 }
 
 #[test]
@@ -142,13 +104,6 @@ fn statuses_that_are_expected_are_good_and_all_others_fail() {
 }
 
 #[test]
-fn an_open_loop_offers_its_rate() {
-    let server = Server::start();
-    hit(&[&server.url("/"), "-r", "200/s", "-d", "1s", "--warm-up", "0"]);
-    assert_eq!(server.requests().len(), 200);
-}
-
-#[test]
 fn a_rate_can_rise_evenly() {
     let server = Server::start();
     hit(&[&server.url("/"), "-r", "20:180", "-d", "1s", "--warm-up", "0"]);
@@ -158,85 +113,6 @@ fn a_rate_can_rise_evenly() {
     server.forget();
     hit(&[&server.url("/"), "-r", "1k:1", "-d", "10s", "-n", "30"]);
     assert_eq!(server.requests().len(), 30);
-}
-
-#[test]
-fn method_headers_and_body_arrive_as_given() {
-    let server = Server::start();
-    let folder = folder();
-    let file = folder.path().join("body.json");
-    let body = "{\"a\": \"${x} \\\"ü\\\"\"}\n";
-    fs::write(&file, body).unwrap();
-    let from_file = format!("@{}", file.display());
-    hit(&[
-        &server.url("/p"),
-        "-n",
-        "2",
-        "-m",
-        "put",
-        "-H",
-        "X-One: a: ${b}",
-        "-H",
-        "Cookie: k=v",
-        "-b",
-        &from_file,
-        "--content-type",
-        "application/json",
-    ]);
-    hit(&[&server.url("/q"), "-n", "1", "-b", "plain", "-H", "Host: shop.example:81"]);
-    let requests = server.requests();
-    for request in &requests[..2] {
-        assert!(
-            request.starts_with("PUT /p HTTP/1.1\r\n") && request.ends_with(&format!("\r\n\r\n{body}")),
-            "{request}"
-        );
-        for header in ["X-One: a: ${b}", "Cookie: k=v", "Content-Type: application/json"] {
-            assert!(request.contains(&format!("\r\n{header}\r\n")), "{header}: {request}");
-        }
-    }
-    let last = &requests[2];
-    assert!(last.starts_with("POST /q HTTP/1.1\r\n") && last.ends_with("\r\n\r\nplain"), "{last}");
-    assert!(last.contains("\r\nHost: shop.example:81\r\n"), "{last}");
-}
-
-#[test]
-fn urls_are_requested_in_turn() {
-    let server = Server::start();
-    let folder = folder();
-    let list = folder.path().join("urls.txt");
-    fs::write(&list, format!("# three\n/a/b?c=d%20e\n\n{}\n/z\n", server.url("/y"))).unwrap();
-    hit(&[&server.url("/"), "-n", "6", "-c", "1", "--urls", list.to_str().unwrap()]);
-    assert_eq!(server.targets(), ["/a/b?c=d%20e", "/y", "/z", "/a/b?c=d%20e", "/y", "/z"]);
-}
-
-#[test]
-fn random_paths_match_their_pattern_and_vary() {
-    let server = Server::start();
-    hit(&[&server.url("/shop"), "-n", "200", "--random-path", "(cats|dogs)/item-[0-9]{4}-[a-z]{2,5}"]);
-    let targets = server.targets();
-    for target in &targets {
-        let rest = target.strip_prefix("/shop/cats/item-").or(target.strip_prefix("/shop/dogs/item-"));
-        let (digits, letters) =
-            rest.and_then(|rest| rest.split_once('-')).unwrap_or_else(|| panic!("{target}"));
-        assert!(digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()), "{target}");
-        assert!(
-            (2..=5).contains(&letters.len()) && letters.bytes().all(|b| b.is_ascii_lowercase()),
-            "{target}"
-        );
-    }
-    let kinds: BTreeSet<&String> = targets.iter().collect();
-    assert!(kinds.len() > 150 && targets.iter().any(|t| t.contains("cats")), "{}", kinds.len());
-}
-
-#[test]
-fn it_connects_elsewhere_and_without_keep_alive() {
-    let server = Server::start();
-    hit(&["shop.invalid/x", "-n", "5", "--connect-to", &server.place, "--disable-keepalive"]);
-    let (seen, connections) = (server.requests(), BTreeSet::from_iter(server.connections()));
-    assert_eq!((seen.len(), connections.len()), (5, 5));
-    assert!(seen.iter().all(|request| {
-        request.contains("\r\nHost: shop.invalid\r\n") && request.contains("\r\nConnection: close\r\n")
-    }));
 }
 
 #[test]
@@ -297,21 +173,6 @@ fn a_saved_run_can_be_reported_and_its_scenario_run_again() {
     assert_eq!(stdout(&printed), fs::read_to_string(folder.path().join("kept/scenario.yaml")).unwrap());
     run(folder.path(), &["hit", &server.url("/"), "-q", "-n", "20", "--save"]);
     assert_eq!(code(&run(folder.path(), &["report", "last"])), 0);
-}
-
-#[test]
-fn nobody_there_is_told_with_status_1() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = listener.local_addr().unwrap().to_string();
-    drop(listener);
-    let folder = folder();
-    let output = run(folder.path(), &["hit", &place, "-q", "-n", "3"]);
-    assert_eq!((code(&output), stdout(&output).as_str()), (1, ""), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("unreachable") && stderr(&output).contains(&place),
-        "{}",
-        stderr(&output)
-    );
 }
 
 #[test]

@@ -89,45 +89,9 @@ fn vegetas_targets_are_taken_as_they_are() {
 }
 
 #[test]
-fn a_command_line_of_curl_is_sent_as_curl_sends_it() {
+fn a_command_line_of_curl_may_be_one_word_or_stand_in_a_list() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     let url = server.url("/api?q=1");
-    let words = [
-        "-n",
-        "2",
-        "-c",
-        "1",
-        "curl",
-        "-sS",
-        "-X",
-        "PATCH",
-        "-H",
-        "A: b",
-        "-u",
-        "ann:pw",
-        "--data-raw",
-        "a=1",
-        &url,
-        "--compressed",
-    ];
-    hit(folder.path(), &words);
-    let sent = server.requests();
-    assert_eq!(sent.len(), 2);
-    assert!(
-        sent[0].starts_with("PATCH /api?q=1 HTTP/1.1\r\n") && sent[0].ends_with("\r\n\r\na=1"),
-        "{}",
-        sent[0]
-    );
-    for header in [
-        "A: b",
-        "Authorization: Basic YW5uOnB3",
-        "Content-Type: application/x-www-form-urlencoded",
-        "Accept-Encoding: deflate, gzip, br, zstd",
-    ] {
-        assert!(sent[0].contains(&format!("\r\n{header}\r\n")), "{header}: {}", sent[0]);
-    }
-    // as one word, and in a list
-    server.forget();
     let line = format!("curl -I '{url}'");
     hit(folder.path(), &[&line, "-n", "1"]);
     fs::write(folder.path().join("list"), format!("{line}\ncurl '{url}' \\\n  --data-raw $'it\\'s'\n"))
@@ -199,7 +163,7 @@ fn more_than_there_are_lines_for_are_one_where_only_their_urls_differ() {
 }
 
 /// A server that answers every command of Redis with OK, and what it was sent.
-fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
+pub(crate) fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();

@@ -1,19 +1,11 @@
 //! `js` steps, from a scenario's text to what is sent and said.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
-use std::sync::{Arc, Mutex};
 
+use crate::program::server::Server;
 use crate::program::{code, json, run, stderr, stdout};
-
-/// A shop whose answers are known.
-struct Shop {
-    place: String,
-    seen: Arc<Mutex<Vec<String>>>,
-}
 
 fn answer(target: &str) -> (&'static str, &'static str) {
     match target {
@@ -30,57 +22,25 @@ fn answer(target: &str) -> (&'static str, &'static str) {
     }
 }
 
-impl Shop {
-    fn open() -> Shop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let place = listener.local_addr().unwrap().to_string();
-        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let all = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let seen = Arc::clone(&all);
-                std::thread::spawn(move || {
-                    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-                    while let Ok(read @ 1..) = stream.read(&mut buffer) {
-                        bytes.extend_from_slice(&buffer[..read]);
-                        let text = String::from_utf8_lossy(&bytes).into_owned();
-                        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-                        if body.len() < length.map_or(0, |length| length.parse().unwrap()) {
-                            continue;
-                        }
-                        let (headers, body) = answer(head.split(' ').nth(1).unwrap_or_default());
-                        seen.lock().unwrap().push(text.clone());
-                        bytes.clear();
-                        if head.contains(" /stall ") {
-                            continue;
-                        }
-                        let length = body.len();
-                        let text =
-                            format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
-                        if stream.write_all(text.as_bytes()).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-        });
-        Shop { place, seen }
-    }
+/// A shop whose answers are known.
+fn shop() -> Server {
+    Server::answering(answer)
+}
 
-    /// The requests since it was asked last, whole.
-    fn seen(&self) -> Vec<String> {
-        std::mem::take(&mut self.seen.lock().unwrap())
-    }
+/// The requests since it was asked last, whole.
+fn seen(shop: &Server) -> Vec<String> {
+    let seen = shop.requests();
+    shop.forget();
+    seen
+}
 
-    /// The first lines of those.
-    fn asked(&self) -> Vec<String> {
-        self.seen().iter().map(|text| text.split(" HTTP/").next().unwrap_or_default().to_owned()).collect()
-    }
+/// The first lines of those.
+fn asked(shop: &Server) -> Vec<String> {
+    seen(shop).iter().map(|text| text.split(" HTTP/").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// Runs steps, written as in a list, with more above them.
-fn with_steps(shop: &Shop, top: &str, steps: &str, flags: &[&str]) -> (Output, tempfile::TempDir) {
+fn with_steps(shop: &Server, top: &str, steps: &str, flags: &[&str]) -> (Output, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
     let place = &shop.place;
@@ -92,7 +52,7 @@ fn with_steps(shop: &Shop, top: &str, steps: &str, flags: &[&str]) -> (Output, t
     (output, folder)
 }
 
-fn once(shop: &Shop, steps: &str) -> Output {
+fn once(shop: &Server, steps: &str) -> Output {
     with_steps(shop, "", steps, &["--once", "-v"]).0
 }
 
@@ -101,11 +61,11 @@ fn the_examples_do_what_they_say() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/js.md")).unwrap();
     let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let blocks: Vec<&str> = blocks.filter(|block| block.starts_with("- ")).collect();
-    let shop = Shop::open();
+    let shop = shop();
     let ran = |block: &str| {
         let output = once(&shop, block);
         assert_eq!(code(&output), 0, "{block}\n{}{}", stdout(&output), stderr(&output));
-        shop.seen()
+        seen(&shop)
     };
     let [first, sign, total, choose, date, pages, header, base64, csv, check, think] = &blocks[..] else {
         panic!("{} examples", blocks.len())
@@ -139,19 +99,19 @@ fn the_examples_do_what_they_say() {
 
 #[test]
 fn a_failed_step_is_counted_and_the_run_goes_on() {
-    let shop = Shop::open();
+    let shop = shop();
     let steps = "- GET: /cart\n- js: for (;;);\n- js: vars.n = res.status;\n- GET: /after/${n}";
     let top = "script: {step: 5ms}\nseed: 1\n";
     let (output, _folder) = with_steps(&shop, top, steps, &["--json", "-q", "-t", "1"]);
     let json = json(&output);
     let text = json.to_string();
     assert!(text.contains("js: it ran for more than 5ms; have it do less"), "{text}");
-    assert!(shop.asked().iter().any(|asked| asked == "GET /after/200"));
+    assert!(asked(&shop).iter().any(|asked| asked == "GET /after/200"));
 }
 
 #[test]
 fn mistakes_are_told_by_check_with_their_place() {
-    let shop = Shop::open();
+    let shop = shop();
     for (steps, says) in [
         ("- GET: /\n- js: |\n    vars.a = 1;\n    if (vars.a {", "a.yaml:9:22: SyntaxError: "),
         ("- GET: /\n- js: \"let a = 1;\\nlet a = 2;\"", "a.yaml:7:13: SyntaxError: "),
@@ -168,12 +128,12 @@ fn mistakes_are_told_by_check_with_their_place() {
             assert!(stderr(&output).contains(says), "{steps}: {}", stderr(&output));
         }
     }
-    assert_eq!(shop.asked(), [""; 0]);
+    assert_eq!(asked(&shop), [""; 0]);
 }
 
 #[test]
 fn steps_work_where_steps_do() {
-    let shop = Shop::open();
+    let shop = shop();
     let top = "settings: {region: eu}\nprepare:\n  - GET: /cart\n  - js: vars.n = res.json('items.#');\n  - GET: /prepared/${n}\n";
     let steps = "- js: vars.first = res === undefined;
 - group: all
@@ -188,7 +148,7 @@ fn steps_work_where_steps_do() {
     let (output, _folder) = with_steps(&shop, top, steps, &["--once", "-v"]);
     let shown = stdout(&output);
     assert_eq!(code(&output), 0, "{shown}{}", stderr(&output));
-    let asked = [
+    let wanted = [
         "GET /cart",
         "GET /prepared/2",
         "GET /cart",
@@ -196,7 +156,7 @@ fn steps_work_where_steps_do() {
         "GET /cart",
         "GET /in/eu-1-true-72",
     ];
-    assert_eq!(shop.asked(), asked);
+    assert_eq!(asked(&shop), wanted);
     assert!(stderr(&output).contains("at eu-1-true-72"), "{}", stderr(&output));
     assert!(shown.contains("js ran in ") && shown.contains("4 requests: all good"), "{shown}");
     assert!(shown.contains("path = eu-0-true-72"), "{shown}");
@@ -209,17 +169,17 @@ fn steps_work_where_steps_do() {
 
 #[test]
 fn the_answer_is_gone_with_a_request_that_has_none() {
-    let shop = Shop::open();
+    let shop = shop();
     let steps = "- GET: /cart\n- GET: /stall\n  timeout: 200ms\n- js: vars.seen = res === undefined;\n- GET: /gone/${seen}";
     with_steps(&shop, "", steps, &["--once"]);
-    assert_eq!(shop.asked(), ["GET /cart", "GET /stall", "GET /gone/true"]);
+    assert_eq!(asked(&shop), ["GET /cart", "GET /stall", "GET /gone/true"]);
 }
 
 #[test]
 fn a_process_that_drives_runs_them_too() {
-    let shop = Shop::open();
+    let shop = shop();
     let steps = "- GET: /cart\n- js: vars.n = res.json('items.#');\n- GET: /n/${n}";
     let (output, _folder) = with_steps(&shop, "", steps, &["-q", "--json", "--driver", "process"]);
-    let asked = shop.asked();
+    let asked = asked(&shop);
     assert!(asked.contains(&"GET /n/2".to_owned()), "{asked:?} {}{}", stdout(&output), stderr(&output));
 }

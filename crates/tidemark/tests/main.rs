@@ -22,7 +22,6 @@ mod jmeter;
 mod js_steps;
 #[path = "k6/mod.rs"]
 mod k6;
-mod ledger;
 mod limit;
 mod links;
 mod manifests;

@@ -7,11 +7,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 
-use crate::program::{assert_refused, code, run, stderr, stdout, tidemark};
+use crate::program::{assert_refused, code, run, stderr, stdout, tidemark, tls_config};
 
 /// me:s3cret-pw
 const BASIC: &str = "Basic bWU6czNjcmV0LXB3";
@@ -89,16 +87,9 @@ fn tunnel(one: TcpStream, other: TcpStream) -> Option<()> {
 /// A server over TLS that answers everything, and its certificate.
 fn secured() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["shop.test".to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap().to_string();
-    let config = Arc::new(config);
+    let config = Arc::new(tls_config(&made.cert, &made.signing_key));
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let session = ServerConnection::new(config.clone()).unwrap();

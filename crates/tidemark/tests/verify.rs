@@ -95,6 +95,8 @@ fn a_ledger_that_nobody_reads_back_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::start(0);
     scenario(folder.path(), &store.url, "");
+    let checked = stdout(&run(folder.path(), &["check", "s.yaml"]));
+    assert!(checked.contains("is entered in the ledger"), "{checked}");
     let output = run(folder.path(), &["run", "s.yaml", "--out", "out"]);
     assert!(matches!(code(&output), 0 | 3), "{}", stderr(&output));
     assert!(stdout(&output).contains("not verified: the scenario does not say how"), "{}", stdout(&output));

@@ -2,13 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::program::store::{Store, VERIFY, scenario};
-use crate::program::{code, json, run, stderr};
-use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
+use crate::program::{code, json, run, stderr, tls_config};
 use serde_json::Value;
 
 fn ledger(folder: &Path, arguments: &[&str]) -> Value {
@@ -39,16 +35,9 @@ fn verified_and_verified_again(folder: &Path, store: &Store, system: &str) {
 fn over_tls_with_an_authority_of_ones_own() {
     const NAME: &str = "store.test";
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("ca.pem"), made.cert.pem()).unwrap();
-    let store = Store::start_tls(config);
+    let store = Store::start_tls(tls_config(&made.cert, &made.signing_key));
     let system = format!("'{}', tls: {{ca: ca.pem, server name: {NAME}}}", store.url);
     verified_and_verified_again(folder.path(), &store, &system);
 }

@@ -2,14 +2,11 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::{
-    assert_refused, begin, code, is_alive, json, run, send, stderr, stdout, tidemark, wait_until,
-};
-use rustix::process::Signal;
+use crate::program::{assert_refused, code, is_alive, json, run, stderr, stdout, tidemark};
 use serde_json::Value;
 
 /// A system that a run did not start; killed when dropped.
@@ -114,6 +111,8 @@ fn what_is_not_there_is_said_before_the_load() {
     refused(&format!("{}/nowhere", there.url), "it is answered with 404");
     refused("nginx", "cannot be watched; write pid=NUMBER");
     refused("name=driver", "is what this run starts, or its load generator");
+    let page = "http://127.0.0.1:1/metrics";
+    assert_refused(folder.path(), &["agent", "--watch", page], "asked by the run itself");
     let printed =
         ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];
     let text = stdout(&run(folder.path(), &printed));
@@ -121,42 +120,6 @@ fn what_is_not_there_is_said_before_the_load() {
         text.contains("watch:\n  - {port: 8080}\n  - {metrics: http://h/m, series: [a, 'b{c=\"d\"}']}\n"),
         "{text}"
     );
-}
-
-#[test]
-fn who_is_started_again_is_found_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = There::start(folder.path(), "127.0.0.1:0");
-    let (address, port) = (first.address().to_owned(), first.port().to_owned());
-    let scenario = format!(
-        "system: {{url: '{}'}}\nwatch: [{{port: {port}, as: shop}}]\nsessions: {{a: {{steps: [{{GET: /health}}]}}}}\n\
-         load: {{rate: 100/s, hold: 10m}}\n",
-        first.url
-    );
-    fs::write(folder.path().join("a.yaml"), scenario).unwrap();
-    let mut child = begin(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
-    wait_until("the load begins", || {
-        child.try_wait().unwrap().is_some() || !events(folder.path(), "phase").is_empty()
-    });
-    let gone = first.id();
-    drop(first);
-    wait_until("it is seen to be gone", || {
-        child.try_wait().unwrap().is_some() || !events(folder.path(), "watched").is_empty()
-    });
-    let second = There::start(folder.path(), &address);
-    wait_until("it is seen again", || {
-        child.try_wait().unwrap().is_some() || events(folder.path(), "watched").len() > 1
-    });
-    // one that has ended by itself says below why
-    let _ = child.try_wait().unwrap().is_none().then(|| send(child.id(), Signal::INT));
-    let output = child.wait_with_output().unwrap();
-    let told = events(folder.path(), "watched");
-    let again = format!("shop is there again: tidemark, pid {}", second.id());
-    assert_eq!(told, [format!("shop is gone: tidemark, pid {gone}"), again], "{}", stderr(&output));
-    let shown = json(&output);
-    let note = format!("shop (port {port}) was gone from ");
-    let notes = shown["notes"].as_array().expect("notes");
-    assert!(notes.iter().any(|text| text.as_str().is_some_and(|text| text.starts_with(&note))), "{notes:?}");
 }
 
 #[test]
@@ -220,29 +183,4 @@ fn another_machine_is_seen_by_an_agent() {
     let said = stderr(&output);
     assert_eq!(code(&output), 2, "{said}");
     assert!(said.contains("says: nobody listens at port 1"), "{said}");
-}
-
-#[test]
-fn an_agent_ends_with_its_input_and_refuses_what_it_cannot_look_at() {
-    let folder = tempfile::tempdir().unwrap();
-    let own = format!("pid={}", std::process::id());
-    let mut child = tidemark(folder.path(), &["agent", "--watch", &own])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!(next()["found"][0]["what"], format!("pid {}", std::process::id()));
-    let samples = next();
-    assert_eq!(samples["samples"][0]["process"], "machine");
-    assert!(samples["samples"][1]["rss_bytes"].as_u64().unwrap() > 1 << 20, "{samples}");
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"anything").unwrap();
-    assert!(child.try_wait().unwrap().is_none());
-    drop(input);
-    wait_until("it ends", || child.try_wait().unwrap().is_some());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    let page = "http://127.0.0.1:1/metrics";
-    assert_refused(folder.path(), &["agent", "--watch", page], "asked by the run itself");
 }

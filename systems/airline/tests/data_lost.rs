@@ -2,22 +2,20 @@
 //! data process is killed. The processes are this test program, started again.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_airline::Airline;
 use tidemark_airline::data::{AirlineData, DataStore};
-use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
+use tidemark_service::{Durability, Options, ReferenceSystem};
 use tidemark_store::StoreError;
 use tidemark_store::bookings::{Booking, Bookings};
 
 use crate::airline::{AtEnd, in_days, query};
-use crate::client::{Client, eventually};
+use crate::client::{Client, Process, eventually, serve_until_input_ends};
 use crate::data::values::wait;
 
 /// What the child serves: the system, then the address, the directory and its settings, a line each.
@@ -40,81 +38,35 @@ fn serve() {
         "airline" => Airline::bind(options),
         _ => AirlineData::bind(options),
     };
-    let (bound, stop) = (bound.unwrap(), Stop::new());
-    let ended = stop.clone();
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        ended.trigger();
-    });
-    bound.serve(stop.triggered()).unwrap();
+    serve_until_input_ends(bound.unwrap());
 }
 
-/// A server in a process of its own.
-struct Process {
-    child: Child,
-    addr: SocketAddr,
+fn start(system: &str, listen: SocketAddr, dir: Option<&Path>, settings: &[(&str, &str)]) -> Process {
+    let dir = dir.map(|dir| dir.display().to_string()).unwrap_or_default();
+    let settings = settings.iter().map(|(name, value)| format!("{name}={value}"));
+    let lines = [system.to_owned(), listen.to_string(), dir].into_iter().chain(settings);
+    Process::start("data_lost::serve", SERVE, &lines.collect::<Vec<_>>().join("\n"))
 }
 
-impl Process {
-    fn start(system: &str, listen: SocketAddr, dir: Option<&Path>, settings: &[(&str, &str)]) -> Self {
-        let dir = dir.map(|dir| dir.display().to_string()).unwrap_or_default();
-        let settings = settings.iter().map(|(name, value)| format!("{name}={value}"));
-        let lines = [system.to_owned(), listen.to_string(), dir].into_iter().chain(settings);
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "data_lost::serve", "--ignored", "--nocapture", "--test-threads=1"])
-            .env(SERVE, lines.collect::<Vec<_>>().join("\n"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = lines.find_map(|line| Some(line.unwrap().split_once("listening http://")?.1.to_owned()));
-        let addr = line.expect("it says where it listens").trim().parse().unwrap();
-        std::thread::spawn(move || lines.for_each(drop));
-        let process = Process { child, addr };
-        eventually("ready", || (process.client().get("/health").status == 200).then_some(()));
-        process
-    }
-
-    /// A data tier on some port.
-    fn data(dir: &Path) -> Self {
-        Self::start("airline-data", ([127, 0, 0, 1], 0).into(), Some(dir), &[])
-    }
-
-    /// An airline that has everything in this data tier.
-    fn airline(data: &Process, settings: &[(&str, &str)]) -> Self {
-        let url = data.url();
-        let all =
-            [("customers_in", "data"), ("sessions_in", "data"), ("bookings_in", "data"), ("data", &url)];
-        Self::start("airline", ([127, 0, 0, 1], 0).into(), None, &[&all, settings].concat())
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.addr)
-    }
-
-    fn client(&self) -> Client {
-        Client::new(self.addr)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+/// A data tier on some port.
+fn data_tier(dir: &Path) -> Process {
+    start("airline-data", ([127, 0, 0, 1], 0).into(), Some(dir), &[])
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        if std::thread::panicking() {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
-    }
+/// An airline that has everything in this data tier.
+fn airline(data: &Process) -> Process {
+    let url = url(data);
+    let settings =
+        [("customers_in", "data"), ("sessions_in", "data"), ("bookings_in", "data"), ("data", &url)];
+    start("airline", ([127, 0, 0, 1], 0).into(), None, &settings)
+}
+
+fn url(data: &Process) -> String {
+    format!("http://{}", data.addr)
+}
+
+fn signal(data: &Process, signal: Signal) {
+    kill_process(Pid::from_child(&data.child), signal).unwrap();
 }
 
 fn log_in(client: &mut Client, number: u64) -> u16 {
@@ -159,8 +111,8 @@ fn two_airlines_see_the_same() {
     const CUSTOMERS: u64 = 4;
     const ROUNDS: usize = 25;
     let dir = tempfile::tempdir().unwrap();
-    let data = Process::data(dir.path());
-    let airlines = [Process::airline(&data, &[]), Process::airline(&data, &[])];
+    let data = data_tier(dir.path());
+    let airlines = [airline(&data), airline(&data)];
     std::thread::scope(|scope| {
         for number in 0..CUSTOMERS {
             let airlines = &airlines;
@@ -205,8 +157,8 @@ fn two_airlines_see_the_same() {
 fn changes_of_a_profile_at_two_airlines_all_count() {
     const ROUNDS: u64 = 50;
     let dir = tempfile::tempdir().unwrap();
-    let data = Process::data(dir.path());
-    let airlines = [Process::airline(&data, &[]), Process::airline(&data, &[])];
+    let data = data_tier(dir.path());
+    let airlines = [airline(&data), airline(&data)];
     let profile = "/rest/api/customer/byid/uid3@email.com";
     let body = |city: u64, more: &str| {
         format!(
@@ -285,8 +237,8 @@ fn book_until(
 fn a_killed_data_process_loses_nothing() {
     const CUSTOMERS: u64 = 8;
     let dir = tempfile::tempdir().unwrap();
-    let mut data = Process::data(dir.path());
-    let airlines = [Process::airline(&data, &[]), Process::airline(&data, &[])];
+    let mut data = data_tier(dir.path());
+    let airlines = [airline(&data), airline(&data)];
     let (over, done, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let told: Vec<Told> = std::thread::scope(|scope| {
         let customers: Vec<_> = (0..CUSTOMERS)
@@ -310,7 +262,7 @@ fn a_killed_data_process_loses_nothing() {
             assert_eq!(log_in(&mut client, 9), 503);
             assert_eq!(client.get("/health").status, 200, "the airline itself is well");
             assert_eq!(client.get("/rest/api/config/countBookings").text(), "-1");
-            data = Process::start("airline-data", data.addr, Some(dir.path()), &[]);
+            data = start("airline-data", data.addr, Some(dir.path()), &[]);
             more(&done, 100);
         }
         drop(ends);
@@ -329,7 +281,7 @@ fn a_killed_data_process_loses_nothing() {
 
 fn open(data: &Process, timeout: Duration, waiting_max: usize) -> std::sync::Arc<DataStore> {
     let options =
-        tidemark_airline::data::Options { url: data.url(), timeout, waiting_max, ..Default::default() };
+        tidemark_airline::data::Options { url: url(data), timeout, waiting_max, ..Default::default() };
     DataStore::open(options).unwrap()
 }
 
@@ -340,7 +292,7 @@ fn booking(id: u128) -> Booking {
 /// Stops it without its end. Its threads stop one after the other; afterwards it answers nothing.
 fn stand_still(data: &Process) {
     let store = open(data, Duration::from_secs(1), 1);
-    data.signal(Signal::STOP);
+    signal(data, Signal::STOP);
     eventually("it stands still", || wait(store.of_customer("ann")).is_err().then_some(()));
 }
 
@@ -348,7 +300,7 @@ fn stand_still(data: &Process) {
 #[test]
 fn what_was_cut_is_not_sent_again() {
     let dir = tempfile::tempdir().unwrap();
-    let mut data = Process::data(dir.path());
+    let mut data = data_tier(dir.path());
     let store = open(&data, Duration::from_secs(60), 8192);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     // it takes nothing any more, so that the write is under way until the kill
@@ -365,7 +317,7 @@ fn what_was_cut_is_not_sent_again() {
     assert!(matches!(error, StoreError::NoAnswer { .. }), "{error}");
     let error = runtime.block_on(store.add(&[booking(2)])).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
-    let _again = Process::start("airline-data", data.addr, Some(dir.path()), &[]);
+    let _again = start("airline-data", data.addr, Some(dir.path()), &[]);
     eventually("again", || runtime.block_on(store.add(&[booking(3)])).ok());
     assert_eq!(runtime.block_on(store.of_customer("ann")).unwrap(), [booking(3)]);
 }
@@ -374,7 +326,7 @@ fn what_was_cut_is_not_sent_again() {
 #[test]
 fn a_data_process_that_stands_still_holds_nobody_up() {
     let dir = tempfile::tempdir().unwrap();
-    let data = Process::data(dir.path());
+    let data = data_tier(dir.path());
     let store = open(&data, Duration::from_secs(1), 3);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(store.add(&[booking(1)])).unwrap();
@@ -390,7 +342,7 @@ fn a_data_process_that_stands_still_holds_nobody_up() {
         |is: fn(&StoreError) -> bool| answers.iter().filter(|answer| answer.as_ref().is_err_and(is)).count();
     assert_eq!(count(|error| matches!(error, StoreError::Busy { .. })), 2, "{answers:?}");
     assert_eq!(count(|error| matches!(error, StoreError::NoAnswer { .. })), 3, "{answers:?}");
-    data.signal(Signal::CONT);
+    signal(&data, Signal::CONT);
     let list = eventually("an answer", || runtime.block_on(store.of_customer("ann")).ok());
     assert_eq!(list, [booking(1)]);
 }

@@ -1,10 +1,7 @@
-//! The airline over its life: options, restart, metrics, many clients at once.
-
-use std::collections::BTreeMap;
+//! The airline over its life: settings, restart, metrics, many clients at once.
 
 use crate::airline::{Running, in_days, query};
-use tidemark_airline::Airline;
-use tidemark_service::{Durability, Options, ReferenceSystem};
+use tidemark_service::Durability;
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_restart() {
@@ -29,20 +26,6 @@ fn what_was_acknowledged_is_there_after_a_restart() {
     // A flight is the same flight after a restart.
     assert_eq!(client.form("/rest/api/bookings/bookflights", &body).status, 200);
     assert!(client.get("/metrics").text().contains("airline_store_info{durability=\"synced\"} 1"));
-}
-
-#[test]
-fn wrong_options_say_what_is_right() {
-    let with = |settings: &[(&str, &str)], durability| {
-        let settings: BTreeMap<String, String> =
-            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let options =
-            Options { settings, durability, listen: "127.0.0.1:0".parse().unwrap(), ..Options::default() };
-        Airline::bind(options).map(|_| ()).unwrap_err().to_string()
-    };
-    assert!(with(&[("day", "3")], Durability::Memory).contains("did you mean days?"));
-    assert!(with(&[("days", "3000")], Durability::Memory).contains("1 to 366"));
-    assert!(with(&[], Durability::Synced).contains("data directory"));
 }
 
 #[test]
@@ -133,37 +116,4 @@ fn many_customers_at_once() {
     let mut client = running.client();
     assert_eq!(client.get("/rest/api/config/countSessions").text(), "0");
     assert_eq!(client.get("/rest/api/config/countBookings").text(), (2 * CUSTOMERS).to_string());
-}
-
-/// Two devices of one customer: what one was told stays, whatever the other changes at the same time.
-#[test]
-fn changes_of_a_profile_at_the_same_time_all_count() {
-    const ROUNDS: u64 = 100;
-    let dir = tempfile::tempdir().unwrap();
-    let running = Running::start_in(dir.path(), Durability::Synced);
-    let profile = "/rest/api/customer/byid/uid3@email.com";
-    let address = |city: u64| {
-        format!(
-            r#""_id":"uid3@email.com","password":"password","address":{{"streetAddress1":"1 Main St.",
-            "city":"city {city}","stateProvince":"NC","country":"USA","postalCode":"27617"}}"#
-        )
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut client = running.login(3);
-            for round in 0..ROUNDS {
-                let body = format!(r#"{{{},"phoneNumber":"{round}"}}"#, address(0));
-                assert_eq!(client.request("POST", profile, &[], body.as_bytes()).status, 200);
-                let found = client.get(profile).json();
-                assert_eq!(found["phoneNumber"], round.to_string(), "an acknowledged number went back");
-            }
-        });
-        scope.spawn(|| {
-            let mut client = running.login(3);
-            for round in 0..ROUNDS {
-                let body = format!("{{{}}}", address(round));
-                assert_eq!(client.request("POST", profile, &[], body.as_bytes()).status, 200);
-            }
-        });
-    });
 }

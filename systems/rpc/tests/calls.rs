@@ -268,18 +268,6 @@ fn a_server_that_stops_answers_what_is_in_flight_and_its_client_comes_back() {
 }
 
 #[test]
-fn routes_with_as_many_parts_are_told_apart() {
-    let running = Running::start(Arc::new(Desk::default()));
-    let mut client = running.client();
-    assert_eq!(client.get("/pairs/a/b").text(), "\"pair a b\"");
-    assert_eq!(client.get("/pairs/a/all").text(), "\"all of a\"");
-    assert_eq!(client.get("/pairs/first/b").text(), "\"first b\"");
-    assert_eq!(client.get("/pairs/a").status, 404);
-    assert_eq!(client.get("/pairs//b").status, 404);
-    running.end();
-}
-
-#[test]
 fn what_rest_does_not_have_is_refused_at_once_with_a_reason() {
     let running = Running::start(Arc::new(Desk::default()));
     let mut client = running.client();

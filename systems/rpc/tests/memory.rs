@@ -5,9 +5,8 @@
 mod client;
 mod fixture;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use fixture::{BureauService, Desk};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Socket, Type};
 use tidemark_rpc::Calls;
-use tidemark_service::{Limits, Server, Stop, System};
+use tidemark_service::{Limits, Server, System};
 use tidemark_wire::rpc::CallWriter;
 use tidemark_wire::websocket::{self, Event, Kind};
 
@@ -55,17 +54,12 @@ fn serve() {
         );
     let system = System::new(router).endpoint(Calls::new().service(BureauService(Arc::new(Desk::default()))));
     let limits = Limits { held_bytes_max: HELD_MAX, ..Limits::default() };
-    let stop = Stop::new();
-    let ended = stop.clone();
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        ended.trigger();
-    });
-    Server::new(system).limits(limits).workers(2).announce(true).serve(stop.triggered()).unwrap();
+    let server = Server::new(system).limits(limits).workers(2).announce(true);
+    client::serve_until_input_ends(server.bind().unwrap());
 }
 
 struct Process {
-    child: Child,
+    process: client::Process,
     addr: SocketAddr,
     /// Resident before anything was asked of it.
     before: usize,
@@ -73,25 +67,14 @@ struct Process {
 
 impl Process {
     fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "serve", "--ignored", "--nocapture", "--test-threads=1"])
-            .env(SERVE, "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = lines.find_map(|line| Some(line.unwrap().split_once("listening http://")?.1.to_owned()));
-        let addr = line.expect("it says where it listens").trim().parse().unwrap();
-        std::thread::spawn(move || lines.for_each(drop));
-        let mut process = Process { child, addr, before: 0 };
-        eventually("ready", || (Client::new(addr).get("/health").status == 200).then_some(()));
+        let process = client::Process::start("serve", SERVE, "1");
+        let mut process = Process { addr: process.addr, process, before: 0 };
         process.before = process.status("VmRSS:");
         process
     }
 
     fn status(&self, name: &str) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
     }
@@ -117,9 +100,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // with all that clients hold open
+        self.process.kill();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Both sides against a peer that does not keep to the rules, byte by byte.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,38 +104,6 @@ fn an_id_in_use_and_a_ping_and_a_close() {
     websocket::write_close(&mut wire, Some(websocket::NORMAL), "", Some(KEY));
     raw.stream.write_all(&wire).unwrap();
     assert_eq!(raw.closed().0, websocket::NORMAL);
-    running.end();
-}
-
-#[test]
-fn a_client_that_does_not_read_is_not_read_from() {
-    let running = Running::start(Arc::new(Desk::default()));
-    let mut raw = Raw::connect(running.addr);
-    let wire = raw.echo(60_000);
-    raw.stream.set_nonblocking(true).unwrap();
-    // the kernel's buffers of both directions, and what the server keeps
-    let (mut sent, mut at, mut refused) = (0usize, 0, 0);
-    while refused < 200 {
-        match raw.stream.write(&wire[at..]) {
-            Ok(written) => {
-                (sent, at, refused) = (sent + written, (at + written) % wire.len(), 0);
-                assert!(sent < 256 << 20, "the server takes in without end");
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                refused += 1;
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-    // and goes on when it does
-    raw.stream.set_nonblocking(false).unwrap();
-    let mut answered = 0;
-    while answered < sent / wire.len() {
-        assert_eq!(raw.event(), Event::Message(Kind::Binary));
-        answered += AnswerReader::new(Limits::default()).all(raw.decoder.message()).count();
-    }
-    drop(raw);
     running.end();
 }
 

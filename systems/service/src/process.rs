@@ -9,6 +9,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
+use crate::encode::gauge;
+
 /// Reads the figures of this process at each scrape.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -29,14 +31,8 @@ impl Collector for Process {
         let help = "Processor time of the process, user and system, in seconds";
         cpu.encode(encoder.encode_descriptor("process_cpu_seconds", help, None, MetricType::Counter)?)?;
         if let Some(bytes) = resident_bytes() {
-            let rss = ConstGauge::new(bytes as i64);
             let help = "Memory of the process that is in RAM, in bytes";
-            rss.encode(encoder.encode_descriptor(
-                "process_resident_memory_bytes",
-                help,
-                None,
-                MetricType::Gauge,
-            )?)?;
+            gauge(&mut encoder, "process_resident_memory_bytes", help, bytes)?;
         }
         let start = ConstGauge::new(self.began_unix_s);
         let help = "When the server was started, in seconds since 1970";

@@ -1,14 +1,16 @@
 //! From what a system brings to what its clients see.
 
 use axum::Router;
+use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
 use prometheus_client::collector::Collector;
+use tower::util::MapRequestLayer;
 
 use crate::ServiceError;
 use crate::answer::NOT_ALLOWED_TEXT;
 use crate::endpoint::{Endpoint, Starting};
 use crate::server::{Refuse, Trouble};
-use crate::shared::{NoteRoute, Published, Shared};
+use crate::shared::{Published, Shared};
 
 /// Endpoints and routes of a system; what the endpoints count goes to the `collectors`.
 pub(crate) fn publish(
@@ -20,7 +22,13 @@ pub(crate) fn publish(
     collectors: &mut Vec<Box<dyn Collector>>,
 ) -> Result<Published, ServiceError> {
     if router.has_routes() {
-        router = router.route_layer(NoteRoute(shared.counts.clone()));
+        let counts = shared.counts.clone();
+        router = router.route_layer(MapRequestLayer::new(move |request: Request| {
+            if let Some(pattern) = request.extensions().get::<MatchedPath>() {
+                counts.note_matched(pattern.as_str());
+            }
+            request
+        }));
     }
     let router = router
         .fallback(async move || refuse(StatusCode::NOT_FOUND, "no such path"))

@@ -2,13 +2,9 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll};
 
 use axum::Router;
-use axum::extract::MatchedPath;
-use axum::http::Request;
 use prometheus_client::registry::Registry;
-use tower::{Layer, Service};
 
 use crate::Limits;
 use crate::endpoint::Endpoint;
@@ -83,44 +79,5 @@ impl Shared {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).ok()?;
         Some(text)
-    }
-}
-
-/// Lets each matched route note which one it is.
-#[derive(Clone)]
-pub(crate) struct NoteRoute(pub(crate) Arc<Counts>);
-
-impl<S> Layer<S> for NoteRoute {
-    type Service = Noting<S>;
-
-    fn layer(&self, inner: S) -> Noting<S> {
-        Noting { inner, counts: self.0.clone() }
-    }
-}
-
-/// A route that notes that it was matched.
-#[derive(Clone)]
-pub(crate) struct Noting<S> {
-    inner: S,
-    counts: Arc<Counts>,
-}
-
-impl<S, B> Service<Request<B>> for Noting<S>
-where
-    S: Service<Request<B>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<B>) -> S::Future {
-        if let Some(pattern) = request.extensions().get::<MatchedPath>() {
-            self.counts.note_matched(pattern.as_str());
-        }
-        self.inner.call(request)
     }
 }

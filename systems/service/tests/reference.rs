@@ -110,14 +110,6 @@ fn wrong_options_are_refused_before_anything_is_served() {
 }
 
 #[test]
-fn a_system_that_cannot_start_says_why() {
-    let data_dir = Some("/nowhere/at/all".into());
-    let server = Echo::bind(Options { data_dir, ..options(&[], Durability::Synced) }).unwrap();
-    let error = server.serve(std::future::pending()).unwrap_err().to_string();
-    assert!(error.contains("the system could not start: No such file"), "{error}");
-}
-
-#[test]
 fn an_entry_tells_beforehand_what_serving_would() {
     let entry = SYSTEMS[0];
     assert!((entry.check_setting)("ending", "?").is_ok());

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::common::{booking, customer, session, wait};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
+use tidemark_store::messages::{Message, MessageId, Messages, Query, Tree, TreeOptions};
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, Embedded};
 
@@ -29,6 +30,7 @@ struct Acknowledged {
     cancelled: Vec<u64>,
     logged_in: Vec<u64>,
     miles: Option<u64>,
+    sent: Vec<u64>,
 }
 
 fn customer_id(round: u64, writer: u64) -> String {
@@ -48,6 +50,17 @@ fn is_cancelled_after(step: u64) -> bool {
     step % 3 == 2
 }
 
+fn message(round: u64, writer: u64, step: u64) -> Message {
+    let payload = format!("{round} {writer} {step} {}", "x".repeat(100)).into();
+    Message { user: writer, time_ms: (round << 32) | step, kind: *b"ABC", id: MessageId::NONE, payload }
+}
+
+/// Messages beside the tables in memory; so small a table that runs are written.
+fn messages(dir: &Path, durability: Durability) -> Arc<Tree> {
+    let options = TreeOptions { durability, table_bytes: 4096, ..TreeOptions::default() };
+    Tree::open(&dir.join("messages"), options).unwrap()
+}
+
 /// The child's life; ends by being killed.
 #[test]
 #[ignore = "run by the other tests, as a child"]
@@ -55,16 +68,18 @@ fn child_writes_until_killed() {
     let Ok(dir) = std::env::var(DIR_VARIABLE) else { return };
     let durability: Durability = std::env::var(DURABILITY_VARIABLE).unwrap().parse().unwrap();
     let round: u64 = std::env::var(ROUND_VARIABLE).unwrap().parse().unwrap();
-    let store = Embedded::open(Path::new(&dir), durability).unwrap();
+    let store = Embedded::open(&Path::new(&dir).join("tables"), durability).unwrap();
+    let messages = messages(Path::new(&dir), durability);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    let writers: Vec<_> =
-        (0..WRITERS).map(|writer| runtime.spawn(write_for_ever(store.clone(), round, writer))).collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| runtime.spawn(write_for_ever(store.clone(), messages.clone(), round, writer)))
+        .collect();
     for writer in writers {
         runtime.block_on(writer).unwrap();
     }
 }
 
-async fn write_for_ever(store: Arc<Embedded>, round: u64, writer: u64) {
+async fn write_for_ever(store: Arc<Embedded>, messages: Arc<Tree>, round: u64, writer: u64) {
     let customer_id = customer_id(round, writer);
     for step in 0.. {
         let made = booking(&customer_id, step.into(), flight_id(writer, step));
@@ -78,6 +93,8 @@ async fn write_for_ever(store: Arc<Embedded>, round: u64, writer: u64) {
         println!("ack {writer} logged_in {step}");
         store.put(customer(&customer_id, step as i64)).await.unwrap();
         println!("ack {writer} miles {step}");
+        Messages::add(&*messages, message(round, writer, step)).await.unwrap();
+        println!("ack {writer} sent {step}");
     }
 }
 
@@ -111,6 +128,7 @@ fn kill_after(mut child: Child, lines: usize) -> HashMap<u64, Acknowledged> {
             "cancelled" => writer.cancelled.push(step),
             "logged_in" => writer.logged_in.push(step),
             "miles" => writer.miles = Some(step),
+            "sent" => writer.sent.push(step),
             _ => panic!("the child said {line:?}"),
         }
         count += 1;
@@ -123,8 +141,14 @@ fn kill_after(mut child: Child, lines: usize) -> HashMap<u64, Acknowledged> {
     heard
 }
 
-fn verify(store: &Embedded, round: u64, heard: &HashMap<u64, Acknowledged>) {
+fn verify(store: &Embedded, messages: &Tree, round: u64, heard: &HashMap<u64, Acknowledged>) {
     for (&writer, acknowledged) in heard {
+        let all = Query { user: writer, from_ms: 0, to_ms: u64::MAX, after: None, limit: 100_000 };
+        let found = wait(messages.of_user(all)).unwrap().messages;
+        for &step in &acknowledged.sent {
+            let sent = message(round, writer, step);
+            assert!(found.contains(&sent), "writer {writer}: message {step} of round {round} is lost");
+        }
         let customer_id = customer_id(round, writer);
         let found: HashMap<u128, _> = wait(store.of_customer(&customer_id))
             .unwrap()
@@ -167,9 +191,10 @@ fn nothing_acknowledged_is_lost(durability: Durability) {
         let round = round as u64;
         let child = child("kill::child_writes_until_killed", dir.path(), durability, round).spawn().unwrap();
         past.push(kill_after(child, lines));
-        let store = Embedded::open(dir.path(), durability).unwrap();
+        let store = Embedded::open(&dir.path().join("tables"), durability).unwrap();
+        let messages = messages(dir.path(), durability);
         for (round, heard) in past.iter().enumerate() {
-            verify(&store, round as u64, heard);
+            verify(&store, &messages, round as u64, heard);
         }
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::common::servers::{PATIENCE, RedisServer, Server, until_it_works};
 use crate::common::{roles, session, wait};
-use rustix::process::{Pid, Signal, kill_process};
 use tidemark_store::redis::{Options, Redis};
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, StoreError};
@@ -113,20 +112,4 @@ fn what_was_acknowledged_survives_the_servers_death() {
     assert_eq!(until_it_works(|| wait(store.count())), 199);
     assert_eq!(wait(store.find(199, 0)).unwrap(), Some(session(199, soon)));
     assert_eq!(wait(store.find(7, 0)).unwrap(), None);
-}
-
-#[test]
-fn a_server_that_stands_still_is_given_up_and_found_again() {
-    let server = RedisServer::start(&SYNCED);
-    let url = server.database();
-    let store = Redis::open(Options { timeout: Duration::from_secs(2), ..options(&url) }).unwrap();
-    until_it_works(|| wait(store.create(session(1, roles::soon_ms()))));
-    let id = Pid::from_raw(server.id() as i32).unwrap();
-    kill_process(id, Signal::STOP).unwrap();
-    while metric(&store, "connected") > 0 {
-        let error = wait(store.find(1, 0)).unwrap_err();
-        assert!(matches!(error, StoreError::NoAnswer { .. } | StoreError::Unreachable { .. }), "{error}");
-    }
-    kill_process(id, Signal::CONT).unwrap();
-    assert!(until_it_works(|| wait(store.find(1, 0))).is_some());
 }

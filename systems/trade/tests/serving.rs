@@ -1,64 +1,41 @@
 //! The trade service by real connections: all ways to call it count the same trades.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::thread::JoinHandle;
+#[path = "../../service/tests/client/mod.rs"]
+mod client;
 
+use std::net::SocketAddr;
+
+use client::{Reply, Serving};
 use tidemark_rpc::{Client, ClientOptions, Form, RestClient};
-use tidemark_service::{Options, ReferenceSystem, Served, ServiceError, Stop};
+use tidemark_service::{Options, ReferenceSystem};
 use tidemark_trade::{Trade, TradeSystem, TradesClient};
 use tidemark_wire::grpc::{Messages, write_message};
 
-struct Running {
-    addr: SocketAddr,
-    stop: Stop,
-    thread: JoinHandle<Result<Served, ServiceError>>,
+fn start(settings: &[(&str, &str)]) -> Serving {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let options = Options { listen, workers: Some(2), announce: false, settings, ..Options::default() };
+    Serving::start(TradeSystem::bind(options).unwrap())
 }
 
-impl Running {
-    fn start() -> Self {
-        Running::with(&[])
-    }
+fn put(running: &Serving, body: &str) -> Reply {
+    running.client().request("PUT", "/trade", &[("content-type", "application/json")], body.as_bytes())
+}
 
-    fn with(settings: &[(&str, &str)]) -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let options = Options { listen, workers: Some(2), announce: false, settings, ..Options::default() };
-        let server = TradeSystem::bind(options).unwrap();
-        let (addr, stop) = (server.addr(), Stop::new());
-        let triggered = stop.triggered();
-        let running = Running { addr, stop, thread: std::thread::spawn(move || server.serve(triggered)) };
-        while !running.ask("GET /health", "").starts_with("HTTP/1.1 200") {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        running
-    }
+fn count(running: &Serving) -> String {
+    running.client().get("/count").text().to_owned()
+}
 
-    fn ask(&self, line: &str, body: &str) -> String {
-        let mut stream = TcpStream::connect(self.addr).unwrap();
-        let length = body.len();
-        let request = format!(
-            "{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
-            content-length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    fn end(self) {
-        self.stop.trigger();
-        assert_eq!(self.thread.join().unwrap().unwrap().connections_cut, 0);
-    }
+fn end(running: Serving) {
+    assert_eq!(running.end().connections_cut, 0);
 }
 
 #[test]
 fn trades_are_counted_however_they_come() {
-    let running = Running::start();
-    let answer = running.ask("PUT /trade", r#"{"name":"ibm","amount":1}"#);
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\ntrue"), "{answer}");
-    assert!(answer.contains("content-type: application/json"));
+    let running = start(&[]);
+    let answer = put(&running, r#"{"name":"ibm","amount":1}"#);
+    assert_eq!((answer.status, answer.text()), (200, "true"));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let binary = ClientOptions { form: Form::Binary, ..ClientOptions::default() };
@@ -73,16 +50,16 @@ fn trades_are_counted_however_they_come() {
         assert_eq!(ways[0].count().await, Ok(4));
     });
     drop(runtime);
-    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n4"));
-    let metrics = running.ask("GET /metrics", "");
+    assert_eq!(count(&running), "4");
+    let metrics = running.client().get("/metrics");
     for line in [
         "trade_trades_total 4",
         "tidemark_calls_total{method=\"trade.trade\",outcome=\"done\"} 2",
         "tidemark_requests_total{route=\"/trade\",method=\"PUT\",status=\"200\"} 2",
     ] {
-        assert!(metrics.lines().any(|one| one == line), "no {line} in\n{metrics}");
+        assert!(metrics.text().lines().any(|one| one == line), "no {line} in\n{}", metrics.text());
     }
-    running.end();
+    end(running);
 }
 
 /// Calls a method by gRPC with these messages, each with its length in front: the messages of the answer and its status.
@@ -115,7 +92,7 @@ async fn call(addr: SocketAddr, path: &str, messages: &[u8]) -> (Vec<Vec<u8>>, S
 #[test]
 fn calls_of_grpc_are_answered_on_the_same_port() {
     const TRADE: &[u8] = b"\x0a\x03ibm\x10\x01";
-    let running = Running::start();
+    let running = start(&[]);
     let framed = |messages: &[&[u8]]| {
         let mut all = Vec::new();
         messages.iter().for_each(|message| write_message(message, &mut all));
@@ -149,13 +126,13 @@ fn calls_of_grpc_are_answered_on_the_same_port() {
         }
     });
     drop(runtime);
-    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n4"));
-    running.end();
+    assert_eq!(count(&running), "4");
+    end(running);
 }
 
 #[test]
 fn an_answer_larger_than_the_window_comes_whole() {
-    let running = Running::start();
+    let running = start(&[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // the symbol that is asked for, 65,500 bytes; the answer repeats the question
@@ -169,12 +146,12 @@ fn an_answer_larger_than_the_window_comes_whole() {
         assert!(answers[0].len() > 65_535, "{}", answers[0].len());
     });
     drop(runtime);
-    running.end();
+    end(running);
 }
 
 #[test]
 fn calls_from_which_nothing_comes_take_no_memory_of_others_and_end() {
-    let running = Running::with(&[("held_mib_max", "1"), ("head_timeout_s", "2")]);
+    let running = start(&[("held_mib_max", "1"), ("head_timeout_s", "2")]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut calls = Vec::new();
@@ -191,8 +168,8 @@ fn calls_from_which_nothing_comes_take_no_memory_of_others_and_end() {
             }
         }
         let name = "x".repeat(60_000);
-        let answer = running.ask("PUT /trade", &format!(r#"{{"name":"{name}","amount":1}}"#));
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let answer = put(&running, &format!(r#"{{"name":"{name}","amount":1}}"#));
+        assert_eq!(answer.status, 200, "{}", answer.text());
         for (answer, _sending) in calls {
             let mut body = answer.into_body();
             assert!(body.data().await.is_none());
@@ -201,12 +178,12 @@ fn calls_from_which_nothing_comes_take_no_memory_of_others_and_end() {
         }
     });
     drop(runtime);
-    running.end();
+    end(running);
 }
 
 #[test]
 fn what_is_no_trade_is_refused_with_a_reason() {
-    let running = Running::start();
+    let running = start(&[]);
     for (body, reason) in [
         (r#"{"name":"ibm"}"#, "missing field `amount`"),
         (r#"{"name":"ibm","amount":"1"}"#, "invalid type"),
@@ -216,10 +193,10 @@ fn what_is_no_trade_is_refused_with_a_reason() {
         ("null", "invalid type"),
         (r#"{"name":["ibm"],"amount":1}"#, "invalid type"),
     ] {
-        let answer = running.ask("PUT /trade", body);
-        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(reason), "{answer}");
+        let answer = put(&running, body);
+        assert!(answer.status == 400 && answer.text().contains(reason), "{}", answer.text());
     }
-    assert!(running.ask("PATCH /trade", "{}").starts_with("HTTP/1.1 405"));
-    assert!(running.ask("GET /count", "").ends_with("\r\n\r\n0"));
-    running.end();
+    assert_eq!(running.client().request("PATCH", "/trade", &[], b"{}").status, 405);
+    assert_eq!(count(&running), "0");
+    end(running);
 }

@@ -1,71 +1,29 @@
 //! What goes wrong in a fleet: agents that are killed with a ledger, that stand still, or whose clock is wrong.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Agent, Asked, Nats, begin, command, result, scenario, wait_until};
-use crate::common::tidemark;
+use super::{Asked, Nats, begin, command, result, scenario, wait_until};
+use crate::common::{Killed, tidemark};
+use crate::store::Store;
 
 /// Where Debian has it.
 pub(super) const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
-/// A server that keeps what is posted to it, and answers with all of it.
-pub(super) struct Notes {
-    pub(super) address: SocketAddr,
-    notes: Arc<Mutex<Vec<String>>>,
+/// Writes `s.yaml`: notes for a store, in this load, each entered in the ledger and read back.
+pub(super) fn write_notes(folder: &Path, store: &Store, load: &str) {
+    let text = format!(
+        "name: notes\nsystem: {{url: '{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
+         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        body: '${{note}}'\n\
+         load: {{{load}}}\nverify: {{contents: {{GET: /all, items: '$.items[*]', next: {{json: $.next}}, as: from}}}}\n",
+        store.url
+    );
+    std::fs::write(folder.join("s.yaml"), text).expect("written");
 }
 
-impl Notes {
-    pub(super) fn start() -> Notes {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let notes = Notes { address: listener.local_addr().expect("an address"), notes: Arc::default() };
-        let kept = notes.notes.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let kept = kept.clone();
-                std::thread::spawn(move || keep(stream, &kept));
-            }
-        });
-        notes
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.notes.lock().expect("whole").len()
-    }
-}
-
-fn keep(stream: TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut stream = stream;
-    loop {
-        let (mut first, mut length) = (String::new(), 0);
-        reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim().split_once(':') else { break };
-            if name.eq_ignore_ascii_case("content-length") {
-                length = value.trim().parse().ok()?;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        let answer = if first.starts_with("POST") {
-            kept.lock().ok()?.push(String::from_utf8(body).ok()?);
-            String::new()
-        } else {
-            format!("[{}]", kept.lock().ok()?.join(","))
-        };
-        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len()).ok()?;
-    }
-}
-
-pub(super) fn send(signal: &str, agent: &Agent) {
+pub(super) fn send(signal: &str, agent: &Killed) {
     let sent = Command::new("kill").args(["-s", signal, &agent.0.id().to_string()]).status();
     assert!(sent.expect("kill").success());
 }
@@ -76,15 +34,9 @@ pub(super) fn number(of: &Value, name: &str) -> u64 {
 
 #[test]
 fn what_an_agent_was_acknowledged_after_its_last_word_is_neither_lost_nor_found() {
-    let (nats, notes) = (Nats::start(), Notes::start());
+    let (nats, notes) = (Nats::start(), Store::start(0));
     let folder = tempfile::tempdir().expect("a folder");
-    let text = format!(
-        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
-         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 200/s, hold: 6s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
-        notes.address
-    );
-    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    write_notes(folder.path(), &notes, "rate: 200/s, hold: 6s");
     let mut agents = nats.with_agents(2);
     let running = begin(folder.path(), &nats.url(), &[]);
     // within a second, of which nothing was handed over yet
@@ -168,7 +120,7 @@ fn a_clock_that_is_wrong_changes_nothing() {
             ])
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        Agent(command.spawn().expect("tidemark agent starts"))
+        Killed(command.spawn().expect("tidemark agent starts"))
     };
     let _agents = [start("slow", "-2s"), start("fast", "+2s")];
     nats.wait_for_idle(2);

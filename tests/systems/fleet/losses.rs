@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::faults::{Notes, number, send};
-use super::{Agent, Asked, Nats, begin, command, parts, result, scenario, wait_until};
-use crate::common::tidemark;
+use super::faults::{number, send, write_notes};
+use super::{Asked, Nats, begin, command, parts, result, scenario, wait_until};
+use crate::common::{Killed, tidemark};
+use crate::store::Store;
 
 /// Rebalances over agents with two threads each.
 const REBALANCE: [&str; 4] = ["-t", "2", "--on-agent-loss", "rebalance"];
@@ -22,7 +23,7 @@ fn write(folder: &Path, asked: &Asked, load: &str, objective: &str) {
     let text = format!(
         "name: losses\nsystem: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv}}}}\nsessions:\n  a:\n    steps:\n      \
          - take: users\n      - {{GET: '/${{count(n)}}/${{name}}'}}\nload: {{{load}}}\nobjectives: [{objective}]\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.join("s.yaml"), text).expect("written");
 }
@@ -52,7 +53,7 @@ fn what_a_killed_agent_had_to_do_is_taken_over_by_the_others() {
     let (requests, dropped) = (number(&of, "/requests"), number(&of, "/dropped"));
     assert_eq!((requests + dropped, number(&of, "/driver/threads")), (24 * 90, 8), "{of}");
     // what was sent in the second that it never told of is all that the server has beyond that, and counts as never sent
-    let paths = asked.take();
+    let paths = asked.take_targets();
     let beyond = (paths.len() as u64).checked_sub(requests).expect("no request is made up");
     assert!(dropped > 0 && beyond <= dropped, "{beyond} of {dropped}: {of}");
     let (numbers, rows) = parts(&paths);
@@ -110,7 +111,7 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
     drop(agents.remove(0));
     let output = running.wait_with_output().expect("it ends");
     let of = result(&output);
-    let paths = asked.take();
+    let paths = asked.take_targets();
     // two of six users were gone for a while, and two more threads drove then
     // (four do 240 each, the two had done 60 together)
     assert!((1_021..6 * 240).contains(&paths.len()), "{}: {of}", paths.len());
@@ -124,15 +125,9 @@ fn users_of_a_killed_agent_begin_anew_at_the_others() {
 
 #[test]
 fn the_ledger_stays_whole_over_a_take_over() {
-    let (nats, notes) = (Nats::start(), Notes::start());
+    let (nats, notes) = (Nats::start(), Store::start(0));
     let folder = tempfile::tempdir().expect("a folder");
-    let text = format!(
-        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
-         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 200/s, hold: 24s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
-        notes.address
-    );
-    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    write_notes(folder.path(), &notes, "rate: 200/s, hold: 24s");
     let mut agents = nats.with_agents(2);
     let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || notes.count() > 500);
@@ -168,7 +163,7 @@ fn what_stands_still_too_long_is_taken_over_and_does_not_come_back() {
     nats.wait_for_idle(2);
     // what was due meanwhile are some 550
     assert_eq!(asked.count(), sent, "its fence had passed while it stood still");
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!(parts(&paths).0.len(), paths.len(), "no number comes twice");
 }
 
@@ -215,8 +210,8 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
     let way = Way::to(nats.port);
     let mut cut_off = tidemark();
     cut_off.args(["agent", "--nats", &format!("nats://127.0.0.1:{}", way.port), "--name", "a1", "-t", "1"]);
-    let _cut_off = Agent(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
-    let _other = Agent::start(&nats, "a2", &[]);
+    let _cut_off = Killed(cut_off.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
+    let _other = nats.agent("a2", &[]);
     nats.wait_for_idle(2);
     let running = begin(folder.path(), &nats.url(), &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || asked.count() > 120);
@@ -226,7 +221,7 @@ fn what_is_cut_off_has_stopped_by_itself_before_others_have_its_share() {
         let is_its = |path: &String| {
             path.rsplit('u').next().and_then(|row| row.parse::<u64>().ok()).is_some_and(|row| row % 2 == 0)
         };
-        asked.paths.lock().expect("whole").iter().filter(|path| is_its(path)).count()
+        asked.targets().iter().filter(|path| is_its(path)).count()
     };
     let at_the_cut = of_cut_off();
     let told = folder.path().join("run/events.jsonl");
@@ -270,7 +265,7 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
     let agent = |name: &str| {
         let mut agent = tidemark();
         agent.args(["agent", "--nats", &url(name), "--name", name, "-t", "1"]).stderr(Stdio::null());
-        Agent(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"))
+        Killed(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"))
     };
     let _agents = ["a1", "a2", "a3"].map(agent);
     wait_until("all agents are there", || {
@@ -286,7 +281,7 @@ fn what_nats_throws_out_or_refuses_has_stopped_before_others_have_its_share() {
     // rows are dealt out by threads: of three two are theirs, whoever drives
     let of_lost = || {
         let row = |path: &String| path.rsplit('u').next().and_then(|row| row.parse::<u64>().ok());
-        let paths = asked.paths.lock().expect("whole");
+        let paths = asked.targets();
         paths.iter().filter_map(row).filter(|row| row % 3 != 2).count()
     };
     let (at_reload, told) = (of_lost(), folder.path().join("run/events.jsonl"));
@@ -311,7 +306,7 @@ fn what_is_told_to_end_says_so_and_is_taken_over_at_once() {
     write(folder.path(), &asked, "rate: 60/s, hold: 10s", "errors < 40%");
     let agents = nats.with_agents(2);
     for (more, taken) in [(&["--on-agent-loss", "rebalance"][..], true), (&[][..], false)] {
-        asked.take();
+        asked.forget();
         let running = begin(folder.path(), &nats.url(), more);
         wait_until("the load has begun", || asked.count() > 120);
         // as Kubernetes does it; the first is stopped first
@@ -376,7 +371,7 @@ fn what_cannot_be_taken_over_is_said_before_anything_is_sent() {
     let text = format!(
         "system: {{url: 'http://{}'}}\nfeeders: {{users: {{file: rows.csv, held: true}}}}\nsessions: {{a: {{steps: [{{take: users}}, \
          {{GET: '/0/${{name}}'}}]}}}}\nload: {{users: 3, hold: 1s}}\n",
-        asked.address
+        asked.place
     );
     std::fs::write(folder.path().join("s.yaml"), text).expect("written");
     let told = refused(command(folder.path(), &more));

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidemark_fleet::{Presence, Server};
 
-use super::{Agent, Asked, Nats, begin, command, result, scenario, wait_until};
-use crate::common::tidemark;
+use super::{Asked, Nats, begin, command, result, scenario, wait_until};
+use crate::common::{Killed, tidemark};
 
 /// An operator with an account, and the credentials of a user of it: for this test alone.
 const ACCOUNTS: &str = include_str!("accounts.conf");
@@ -45,7 +45,7 @@ fn nats_is_reached_by_tls_with_credentials() {
     let mut agent = tidemark();
     agent.args(["agent", "--nats", &url, "--name", "a1", "-t", "1"]).args(reach);
     let _agent =
-        Agent(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("tidemark agent starts"));
+        Killed(agent.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("tidemark agent starts"));
     wait_until("the agent is there", || String::from_utf8_lossy(&list(&reach).stdout).contains("\"a1\""));
     let output = command(folder.path(), &["--fleet", &url]).args(reach).output().expect("it runs");
     let of = result(&output);
@@ -67,7 +67,7 @@ fn a_login_of_nats_is_written_nowhere() {
     scenario(folder.path(), &asked, 4);
     let mut agent = tidemark();
     agent.args(["agent", "--nats", &url, "--name", "a1", "-t", "1"]).stdin(Stdio::null());
-    let mut agent = Agent(agent.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts"));
+    let mut agent = Killed(agent.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts"));
     wait_until("the agent is there", || {
         let output = tidemark().args(["fleet", "--json", "--nats", &url]).output().expect("tidemark runs");
         String::from_utf8_lossy(&output.stdout).contains("\"a1\"")
@@ -108,7 +108,7 @@ fn an_agent_drives_only_what_it_allows() {
         eprintln!("skipped: this machine has loopback alone");
         return;
     };
-    let (nats, asked) = (Nats::start(), Asked::start_at(own));
+    let (nats, asked) = (Nats::start(), Asked::start_at(own, |_| ("", "hello")));
     let folder = tempfile::tempdir().expect("a folder");
     scenario(folder.path(), &asked, 1);
     let agent = nats.with_agents(1);
@@ -119,11 +119,11 @@ fn an_agent_drives_only_what_it_allows() {
     let output = run();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{told}");
-    assert!(told.contains(&format!("agent a1: it may not drive {}", asked.address)), "{told}");
+    assert!(told.contains(&format!("agent a1: it may not drive {}", asked.place)), "{told}");
     assert!(told.contains(&format!("--allow {own}")), "{told}");
     assert_eq!(asked.count(), 0);
     drop(agent);
-    let _agent = Agent::start(&nats, "a2", &["--allow", &format!("{own}/32")]);
+    let _agent = nats.agent("a2", &["--allow", &format!("{own}/32")]);
     wait_until("a2 is the only one", || {
         let agents = nats.agents();
         agents.len() == 1 && agents[0]["name"] == "a2"

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::{FAKETIME, Notes, number, send};
+use super::faults::{FAKETIME, number, send, write_notes};
 use super::{Asked, Nats, command, parts, result, scenario, wait_until};
 use crate::common::tidemark;
+use crate::store::Store;
 
 fn begin(folder: &Path, nats: &Nats, more: &[&str]) -> Child {
     let mut running = command(folder, &["--fleet", &nats.url()]);
@@ -66,7 +67,7 @@ fn another_coordinator_goes_on_and_every_second_is_there_once() {
     assert_eq!(reasons.matches("incomplete: ").count(), 1, "{reasons}");
     // every request is there once, and so is every second
     assert_eq!((number(&of, "/requests"), number(&of, "/dropped")), (1_200, 0), "{of}");
-    let paths = asked.take();
+    let paths = asked.take_targets();
     assert_eq!((paths.len(), parts(&paths).0.len()), (1_250, 1_250));
     let offered = seconds(folder.path());
     assert!(offered.len() >= 11 && offered.iter().all(|per_s| (50.0..150.0).contains(per_s)), "{offered:?}");
@@ -107,15 +108,9 @@ fn what_an_agent_did_last_is_there_although_it_ended_before_another_did() {
 
 #[test]
 fn a_ledger_and_a_lost_agent_outlive_their_coordinator() {
-    let (nats, notes) = (Nats::start(), Notes::start());
+    let (nats, notes) = (Nats::start(), Store::start(0));
     let folder = tempfile::tempdir().expect("a folder");
-    let text = format!(
-        "name: notes\nsystem: {{url: 'http://{}'}}\nsessions:\n  a:\n    steps:\n      - POST: /notes\n        \
-         ledger: {{content: 'note |${{entry}}|${{check}}|', as: note}}\n        json: {{text: '${{note}}'}}\n\
-         load: {{rate: 100/s, hold: 24s}}\nverify: {{contents: {{GET: /all, items: '$[*].text'}}}}\n",
-        notes.address
-    );
-    std::fs::write(folder.path().join("s.yaml"), text).expect("written");
+    write_notes(folder.path(), &notes, "rate: 100/s, hold: 24s");
     let mut agents = nats.with_agents(2);
     let mut running = begin(folder.path(), &nats, &["--on-agent-loss", "rebalance"]);
     wait_until("the load has begun", || notes.count() > 150);

@@ -1,16 +1,15 @@
 //! A fleet that a run places itself, by a real `sshd` on loopback.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::{Asked, command, parts, result, scenario, wait_until};
-use crate::common::tidemark;
+use crate::common::{Killed, free_port, tidemark};
 
 /// An `sshd` of this test with the machines `left` and `right`, killed when dropped.
 struct Sshd {
-    child: Child,
+    _child: Killed,
     folder: tempfile::TempDir,
 }
 
@@ -27,8 +26,7 @@ impl Sshd {
         std::fs::create_dir(at("here")).expect("a folder");
         // as root it wants a folder that its package makes only when it starts it
         let _ = std::fs::create_dir_all("/run/sshd");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
-        let port = free.port();
+        let port = free_port();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
              PidFile none\nSetEnv TMPDIR={}\n",
@@ -55,7 +53,7 @@ impl Sshd {
         wait_until("sshd listens", || {
             std::fs::read_to_string(&log).is_ok_and(|log| log.contains("Server listening"))
         });
-        Sshd { child, folder }
+        Sshd { _child: Killed(child), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -94,16 +92,9 @@ impl Sshd {
     }
 }
 
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn hit(asked: &Asked, seconds: u32) -> Command {
     let mut command = tidemark();
-    let url = format!("http://{}/", asked.address);
+    let url = format!("http://{}/", asked.place);
     command.args(["hit", &url, "-r", "50/s", "-d", &format!("{seconds}s"), "--warm-up", "0s", "--json"]);
     command
 }
@@ -120,7 +111,7 @@ fn machines_are_driven_from_and_nothing_stays_there() {
     let output = sshd.on(command(folder.path(), &["-t", "1"]), "left,right").output().expect("it runs");
     let of = result(&output);
     assert!(output.status.success(), "{of}\n{}", told(&output));
-    let paths = asked.take();
+    let paths = asked.take_targets();
     let (numbers, rows) = parts(&paths);
     assert_eq!((paths.len(), numbers.len(), rows.len()), (250, 250, 250), "{of}");
     let text = std::fs::read_to_string(folder.path().join("run/run.json")).expect("a run");
@@ -146,7 +137,7 @@ fn a_search_places_its_fleet_once() {
 fn a_fleet_is_taken_down_with_its_run() {
     let (sshd, asked) = (Sshd::start(), Asked::start());
     for (signals, status) in [(&["INT"][..], 130), (&["INT", "INT"], 130), (&["KILL"], -1)] {
-        asked.take();
+        asked.forget();
         let running = sshd.on(hit(&asked, 600), "left").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let running = running.expect("it runs");
         wait_until("the load has begun", || asked.count() > 50);

@@ -4,9 +4,18 @@ use tidemark_drive::{Http2, Raised, Rpc};
 
 use super::*;
 
+fn plan(text: &str) -> Plan {
+    tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap()
+}
+
+/// What is said of a run of nothing.
+fn nothing() -> Summary {
+    tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"))
+}
+
 #[test]
 fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
-    let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    let mut summary = nothing();
     summary.driver.limits = vec!["it had no core".into()];
     let told = bounds_only(&summary).unwrap();
     assert!(told.contains("nothing was answered well") && !told.contains("at least"), "{told}");
@@ -72,10 +81,9 @@ fn more_connections_than_asked_for_are_told_with_the_reason() {
 
 #[test]
 fn messages_that_no_step_took_are_of_the_whole_run() {
-    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan("sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n");
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
-    let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    let summary = nothing();
     account.drove(&DriveEnd::default(), &[(Counter::UnexpectedMessages, 3)].into(), &summary);
     let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
     assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
@@ -83,11 +91,10 @@ fn messages_that_no_step_took_are_of_the_whole_run() {
 
 #[test]
 fn what_had_no_answer_at_the_end_counts_only_where_it_was_due_in_the_window() {
-    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan("sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n");
     let notes = |measured: u64| {
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
-        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        let mut summary = nothing();
         summary.errors.extend((measured > 0).then(|| ("unfinished".to_owned(), measured)));
         account.drove(&DriveEnd::default(), &[(Counter::Unfinished, 25)].into(), &summary);
         account.notes.into_iter().filter(|note| note.contains("without an answer")).collect::<Vec<_>>()
@@ -101,7 +108,7 @@ fn what_had_no_answer_at_the_end_counts_only_where_it_was_due_in_the_window() {
 #[test]
 fn that_cores_are_shared_is_a_note_only_where_the_driver_lacked_them() {
     let text = "system: {serve: airline}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan(text);
     let totals = Totals::new(&plan.labels);
     let manifest = |waited_share: f64| {
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
@@ -118,8 +125,7 @@ fn that_cores_are_shared_is_a_note_only_where_the_driver_lacked_them() {
 
 #[test]
 fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() {
-    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan("sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n");
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
     let totals = Totals::new(&plan.labels);
     let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
@@ -138,7 +144,7 @@ fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() 
 #[test]
 fn a_stream_that_is_left_is_no_request() {
     let text = "sessions: {a: {steps: [{sse connect: /s, label: S}, {think: 1s}, {sse close: now, label: L}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan(text);
     assert_eq!(tidemark_verdict::labels_of_failures(&plan), ["L"].into());
     let mut totals = Totals::new(&plan.labels);
     totals.add_interval(&tidemark_record::ThreadInterval {
@@ -166,10 +172,9 @@ fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
 
 #[test]
 fn events_are_counted() {
-    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan("sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n");
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
-    let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    let summary = nothing();
     let counters = Counters::from([
         (Counter::EventStreams, 3),
         (Counter::EventsReceived, 9),
@@ -200,7 +205,7 @@ fn events_are_counted() {
 #[test]
 fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
     let note = |measured_s, waited_share| {
-        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        let mut summary = nothing();
         (summary.measured_s, summary.driver.waited_share) = (measured_s, waited_share);
         waited(&summary)
     };
@@ -214,7 +219,7 @@ fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
 fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() {
     let plan = tidemark_verdict::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
     let note = |lag_us, read_us: Option<u64>, timestamps, spin| {
-        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        let mut summary = nothing();
         (summary.response_time_us.p50, summary.driver.lag_us.p50) = (Some(1_000), Some(lag_us));
         summary.driver.read_lag_us =
             read_us.map(|p50| tidemark_record::summary::Latency { p50: Some(p50), ..Default::default() });
@@ -284,7 +289,7 @@ fn answers_of_stores_that_are_mostly_empty_are_noted() {
         let text = format!(
             "system: {{url: '{url}'}}\nsessions: {{s: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
-        tidemark_scenario::load_text("x.yaml", &text, std::path::Path::new("."), &[]).unwrap()
+        self::plan(&text)
     };
     let redis = plan("{redis: [GET, k]}", "redis://h");
     let mut totals = Totals::new(&redis.labels);
@@ -303,7 +308,7 @@ fn answers_of_stores_that_are_mostly_empty_are_noted() {
 fn a_label_that_was_never_requested_is_noted() {
     let text = "system: {url: 'http://h'}\nsessions: {s: {steps: [{GET: /a, label: A}, {GET: /b, label: B}]}}\n\
                 load: {users: 1, hold: 1s}\n";
-    let plan = tidemark_scenario::load_text("x.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = plan(text);
     let mut totals = Totals::new(&plan.labels);
     assert_eq!(never_requested(&plan, &totals), None, "nothing was, which is said");
     let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
@@ -321,7 +326,7 @@ fn a_label_that_was_never_requested_is_noted() {
 
 #[test]
 fn a_driver_that_stood_still_says_so() {
-    let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    let mut summary = nothing();
     assert_eq!(stood_still(&summary), None);
     summary.driver.absent_s = 0.3;
     assert!(stood_still(&summary).unwrap().starts_with("the load generator itself was suspended for 300ms"));

@@ -1,5 +1,5 @@
-use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
-use std::net::TcpListener;
+use std::io::{self, Cursor, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 
@@ -194,29 +194,13 @@ fn each_server_of_a_url_is_a_place_by_its_scheme() {
     assert!(is_of("cache.2", "cache") && is_of("cache", "cache") && !is_of("caches", "cache"));
 }
 
-/// A memcached that counts, on a thread of its own until nobody asks any more; it hangs up once.
+/// A memcached that counts; it hangs up once.
 fn memcached() -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        let mut hits = 0;
-        for stream in listener.incoming().skip(1) {
-            let mut lines = BufReader::new(stream.unwrap());
-            let mut asked = String::new();
-            while lines.read_line(&mut asked).is_ok_and(|bytes| bytes > 0) {
-                let said = match asked.trim_end() {
-                    "stats" => {
-                        hits += 50;
-                        format!("STAT pid 7\r\nSTAT get_hits {hits}\r\nSTAT bytes 5\r\nEND\r\n")
-                    }
-                    _ => "VERSION 1.6\r\n".into(),
-                };
-                let _ = lines.get_mut().write_all(said.as_bytes());
-                asked.clear();
-            }
-        }
-    });
-    address
+    let hits = AtomicUsize::new(0);
+    tests_servers::server(move |visit, _, stream| {
+        let hits = hits.fetch_add(50, Ordering::Relaxed);
+        visit > 0 && write!(stream, "STAT pid 7\r\nSTAT get_hits {hits}\r\nSTAT bytes 5\r\nEND\r\n").is_ok()
+    })
 }
 
 #[test]

@@ -10,9 +10,13 @@ pub mod store;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
 use serde_json::Value;
 
 /// Longest wait for anything that should come soon.
@@ -120,6 +124,17 @@ pub fn children(id: u32) -> Vec<u32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
         .collect()
+}
+
+/// A server over TLS with this certificate.
+pub fn tls_config(certificate: &rcgen::Certificate, key: &rcgen::KeyPair) -> ServerConfig {
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap()
 }
 
 fn pid(id: u32) -> Pid {

@@ -1,7 +1,7 @@
 //! A tiny server that keeps what it is sent.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// Whole requests as they came, each with the number of its connection.
@@ -15,14 +15,24 @@ pub struct Server {
 impl Server {
     /// Answers 404 under `/missing`, nothing under `/stall`, and 200 elsewhere.
     pub fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::answering(|_| ("", "hello"))
+    }
+
+    /// The same with these headers and this body for a target.
+    pub fn answering(answer: fn(&str) -> (&'static str, &'static str)) -> Server {
+        Server::start_at(Ipv4Addr::LOCALHOST.into(), answer)
+    }
+
+    /// The same at another address of this machine.
+    pub fn start_at(address: IpAddr, answer: fn(&str) -> (&'static str, &'static str)) -> Server {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let place = listener.local_addr().unwrap().to_string();
         let seen = Seen::default();
         let server = Server { place, seen: seen.clone() };
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let seen = seen.clone();
-                std::thread::spawn(move || serve(stream, number, &seen));
+                std::thread::spawn(move || serve(stream, number, &seen, answer));
             }
         });
         server
@@ -51,6 +61,17 @@ impl Server {
         self.requests().iter().map(|request| request.split(' ').nth(1).unwrap_or("").to_owned()).collect()
     }
 
+    pub fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// The targets of what has come, which it then forgets.
+    pub fn take_targets(&self) -> Vec<String> {
+        let targets = self.targets();
+        self.forget();
+        targets
+    }
+
     /// Forgets what has come.
     pub fn forget(&self) {
         self.seen.lock().unwrap().clear();
@@ -60,7 +81,12 @@ impl Server {
 /// The end of the head.
 const BLANK: &[u8] = b"\r\n\r\n";
 
-fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
+fn serve(
+    mut stream: TcpStream,
+    number: usize,
+    seen: &Seen,
+    answer: fn(&str) -> (&'static str, &'static str),
+) {
     let _ = stream.set_nodelay(true);
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -74,10 +100,12 @@ fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
                     continue;
                 }
                 let status = if head.contains(" /missing") { "404 Not Found" } else { "200 OK" };
+                let (headers, body) = answer(head.split(' ').nth(1).unwrap_or_default());
+                let length = body.len();
                 // an answer to HEAD has no body
-                let body = if head.starts_with("HEAD ") { "" } else { "hello" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n{body}");
-                if stream.write_all(answer.as_bytes()).is_err() {
+                let body = if head.starts_with("HEAD ") { "" } else { body };
+                let text = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+                if stream.write_all(text.as_bytes()).is_err() {
                     return;
                 }
                 continue;

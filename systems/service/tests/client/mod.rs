@@ -1,8 +1,9 @@
 //! A small blocking HTTP client for tests, on one connection, that hides nothing; and a system that it asks.
 #![allow(dead_code)] // each test file uses another part
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -71,6 +72,62 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// A server in a process of its own, which is this test program started once more.
+pub struct Process {
+    pub child: Child,
+    pub addr: SocketAddr,
+}
+
+impl Process {
+    /// Runs one test of it, which looks for this variable and [serves](serve_until_input_ends).
+    pub fn start(test: &str, variable: &str, value: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+            .env(variable, value)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines.find_map(|line| Some(line.unwrap().split_once("listening http://")?.1.to_owned()));
+        let addr = line.expect("it says where it listens").trim().parse().unwrap();
+        std::thread::spawn(move || lines.for_each(drop));
+        let process = Process { child, addr };
+        eventually("ready", || (process.client().get("/health").status == 200).then_some(()));
+        process
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.addr)
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        if std::thread::panicking() {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// What the process of the others does, until its standard input is closed.
+pub fn serve_until_input_ends(server: BoundServer) {
+    let stop = Stop::new();
+    let triggered = stop.triggered();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        stop.trigger();
+    });
+    server.serve(triggered).unwrap();
 }
 
 pub struct Client {

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use super::options::Options;
 use super::retry::Attempts;
-use super::session::nodes;
+use super::session::{connect, nodes};
 use crate::error::StoreError;
 
 /// How often it is seen to.
@@ -26,11 +26,8 @@ const RELINK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A session with the statements that were prepared in it.
 pub(super) trait Linked: Send + Sync + Sized + 'static {
-    /// One more, to a cluster that was linked to before: the schema is there.
-    fn open_again(
-        options: &Options,
-        attempts: Arc<Attempts>,
-    ) -> impl Future<Output = Result<Self, StoreError>> + Send;
+    /// Prepares the statements. The schema is there.
+    fn prepare(session: Session, options: &Options) -> impl Future<Output = Result<Self, StoreError>> + Send;
 
     /// The session.
     fn session(&self) -> &Session;
@@ -51,7 +48,8 @@ impl Common {
 
     /// One more link to a cluster that was linked to before.
     pub(super) async fn link_again<L: Linked>(&self) -> Result<L, StoreError> {
-        let opening = L::open_again(&self.options, self.attempts.clone());
+        let opening =
+            async { L::prepare(connect(&self.options, self.attempts.clone()).await?, &self.options).await };
         let opened = tokio::time::timeout(RELINK_TIMEOUT, opening).await;
         opened.unwrap_or_else(|_| Err(StoreError::no_answer("a new session took too long")))
     }

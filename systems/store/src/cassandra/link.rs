@@ -41,6 +41,12 @@ impl Link {
         check_table(&session, &options.keyspace)?;
         Self::prepare(session, options).await
     }
+}
+
+impl Linked for Link {
+    fn session(&self) -> &Session {
+        &self.session
+    }
 
     async fn prepare(session: Session, options: &Options) -> Result<Self, StoreError> {
         let keyspace = &options.keyspace;
@@ -70,16 +76,6 @@ impl Link {
             count: prepare(count, reads, Some(SCAN_TIMEOUT)).await?,
             session,
         })
-    }
-}
-
-impl Linked for Link {
-    async fn open_again(options: &Options, attempts: Arc<Attempts>) -> Result<Self, StoreError> {
-        Self::prepare(connect(options, attempts).await?, options).await
-    }
-
-    fn session(&self) -> &Session {
-        &self.session
     }
 }
 

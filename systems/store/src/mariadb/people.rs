@@ -24,7 +24,7 @@ const SCHEMA: Schema = Schema {
     steps: STEPS,
     indexes: &["Participant_Moniker", "Friends_pair"],
     others: "it has tables Participant and Friends of others; name a database without them",
-    statements: &STATEMENTS,
+    statements: &[CREATE, FIND, NAMED, BEFRIEND, FRIENDS, COUNTS, LAST],
 };
 
 /// What a step is made of.
@@ -59,38 +59,6 @@ const STEPS: &[&[&str]] = &[&[
     BEGIN
         SELECT FriendsID, ToParticipantID AS ParticipantID FROM Friends WHERE FromParticipantID = participant
         UNION ALL SELECT FriendsID, FromParticipantID FROM Friends WHERE ToParticipantID = participant ORDER BY 1;
-    END",
-    // one row: the friendship, or who is not there, or who has too many friends
-    "CREATE OR REPLACE PROCEDURE UpsertFriends(IN from_participant int, IN to_participant int)
-    BEGIN
-        DECLARE low, high, locked, friendship, missing, befriended int DEFAULT NULL;
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        SET low = least(from_participant, to_participant), high = greatest(from_participant, to_participant);
-        SET friendship = (SELECT FriendsID FROM Friends WHERE LowParticipantID = low AND HighParticipantID = high);
-        IF friendship IS NULL THEN
-            START TRANSACTION;
-            SET locked = (SELECT ParticipantID FROM Participant WHERE ParticipantID = low FOR UPDATE);
-            IF locked IS NULL THEN SET missing = low; END IF;
-            SET locked = (SELECT ParticipantID FROM Participant WHERE ParticipantID = high FOR UPDATE);
-            IF locked IS NULL AND (missing IS NULL OR high = from_participant) THEN SET missing = high; END IF;
-            SET friendship = (SELECT FriendsID FROM Friends WHERE LowParticipantID = low AND HighParticipantID = high);
-            IF friendship IS NULL AND missing IS NULL THEN
-                IF 10000 <= (SELECT count(*) FROM Friends WHERE FromParticipantID = to_participant)
-                    + (SELECT count(*) FROM Friends WHERE ToParticipantID = to_participant) THEN
-                    SET befriended = to_participant;
-                END IF;
-                IF 10000 <= (SELECT count(*) FROM Friends WHERE FromParticipantID = from_participant)
-                    + (SELECT count(*) FROM Friends WHERE ToParticipantID = from_participant) THEN
-                    SET befriended = from_participant;
-                END IF;
-                IF befriended IS NULL THEN
-                    INSERT INTO Friends (FromParticipantID, ToParticipantID) VALUES (from_participant, to_participant);
-                    SET friendship = last_insert_id();
-                END IF;
-            END IF;
-            COMMIT;
-        END IF;
-        SELECT friendship AS id, missing, befriended;
     END",
 ], &[
     // the friendship, or who is not there, or who has too many friends
@@ -147,27 +115,13 @@ const STEPS: &[&[&str]] = &[&[
     END",
 ]];
 
-/// A statement, by its place in [`STATEMENTS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Do {
-    Create,
-    Find,
-    Named,
-    Befriend,
-    Friends,
-    Counts,
-    Last,
-}
-
-const STATEMENTS: [&str; 7] = [
-    "CALL UpsertParticipant(?)",
-    "CALL FetchParticipant(?)",
-    "SELECT ParticipantID FROM Participant WHERE Moniker = ? ORDER BY ParticipantID LIMIT ?",
-    "CALL BefriendParticipants(?, ?)",
-    "CALL FetchFriends(?)",
-    "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)",
-    "SELECT coalesce(max(ParticipantID), 0) FROM Participant",
-];
+const CREATE: &str = "CALL UpsertParticipant(?)";
+const FIND: &str = "CALL FetchParticipant(?)";
+const NAMED: &str = "SELECT ParticipantID FROM Participant WHERE Moniker = ? ORDER BY ParticipantID LIMIT ?";
+const BEFRIEND: &str = "CALL BefriendParticipants(?, ?)";
+const FRIENDS: &str = "CALL FetchFriends(?)";
+const COUNTS: &str = "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)";
+const LAST: &str = "SELECT coalesce(max(ParticipantID), 0) FROM Participant";
 
 impl MariadbPeople {
     /// Connects, waiting for a server that is not there yet, and makes the tables and procedures where they are not there.
@@ -180,13 +134,9 @@ impl MariadbPeople {
         Ok(Arc::new(MariadbPeople { server: Server::open(options, &SCHEMA)? }))
     }
 
-    async fn rows(&self, of: Do, values: Vec<Value>) -> Result<Vec<Row>, StoreError> {
-        self.server.rows(STATEMENTS[of as usize], values).await
-    }
-
     /// The only row of a statement that gives one.
-    async fn row(&self, of: Do, values: Vec<Value>) -> Result<Row, StoreError> {
-        let row = self.rows(of, values).await?.pop();
+    async fn row(&self, text: &'static str, values: Vec<Value>) -> Result<Row, StoreError> {
+        let row = self.server.rows(text, values).await?.pop();
         row.ok_or_else(|| StoreError::no_answer("a procedure that gives one row gave none"))
     }
 }
@@ -202,7 +152,7 @@ impl People for MariadbPeople {
             return Answer::ready(Err(error));
         }
         Answer::boxed(async move {
-            let row = self.row(Do::Create, vec![(&*name).into()]).await?;
+            let row = self.row(CREATE, vec![(&*name).into()]).await?;
             Ok(Participant { id: column(&row, 0)?, name })
         })
     }
@@ -210,7 +160,7 @@ impl People for MariadbPeople {
     fn find(&self, id: u64) -> Answer<'_, Option<Participant>> {
         let Some(key) = key(id) else { return Answer::ready(Ok(None)) };
         Answer::boxed(async move {
-            let rows = self.rows(Do::Find, vec![key.into()]).await?;
+            let rows = self.server.rows(FIND, vec![key.into()]).await?;
             let Some(row) = rows.first() else { return Ok(None) };
             Ok(Some(Participant { id, name: column::<String>(row, 0)?.into() }))
         })
@@ -219,7 +169,7 @@ impl People for MariadbPeople {
     fn named(&self, name: &str) -> Answer<'_, Vec<Participant>> {
         let name: Arc<str> = name.into();
         Answer::boxed(async move {
-            let rows = self.rows(Do::Named, vec![(&*name).into(), (NAMED_MAX as u64).into()]).await?;
+            let rows = self.server.rows(NAMED, vec![(&*name).into(), (NAMED_MAX as u64).into()]).await?;
             rows.iter().map(|row| Ok(Participant { id: column(row, 0)?, name: name.clone() })).collect()
         })
     }
@@ -228,7 +178,7 @@ impl People for MariadbPeople {
         let Some(one) = key(from) else { return Answer::ready(Ok(Befriended::NoSuchParticipant(from))) };
         let Some(other) = key(to) else { return Answer::ready(Ok(Befriended::NoSuchParticipant(to))) };
         Answer::boxed(async move {
-            let row = self.row(Do::Befriend, vec![one.into(), other.into()]).await?;
+            let row = self.row(BEFRIEND, vec![one.into(), other.into()]).await?;
             match (column(&row, 0)?, column(&row, 1)?, column(&row, 2)?) {
                 (Some(id), None::<u64>, None::<u64>) => Ok(Befriended::Friends(id)),
                 (_, Some(missing), _) => Ok(Befriended::NoSuchParticipant(missing)),
@@ -241,7 +191,7 @@ impl People for MariadbPeople {
     fn friends(&self, id: u64) -> Answer<'_, Vec<Friend>> {
         let Some(key) = key(id) else { return Answer::ready(Ok(Vec::new())) };
         Answer::boxed(async move {
-            let rows = self.rows(Do::Friends, vec![key.into()]).await?;
+            let rows = self.server.rows(FRIENDS, vec![key.into()]).await?;
             let friend = |row| Ok(Friend { friendship: column(row, 0)?, participant: column(row, 1)? });
             rows.iter().map(friend).collect()
         })
@@ -249,13 +199,13 @@ impl People for MariadbPeople {
 
     fn counts(&self) -> Answer<'_, [u64; 2]> {
         Answer::boxed(async move {
-            let row = self.row(Do::Counts, Vec::new()).await?;
+            let row = self.row(COUNTS, Vec::new()).await?;
             Ok([column(&row, 0)?, column(&row, 1)?])
         })
     }
 
     fn last(&self) -> Answer<'_, u64> {
-        Answer::boxed(async move { column(&self.row(Do::Last, Vec::new()).await?, 0) })
+        Answer::boxed(async move { column(&self.row(LAST, Vec::new()).await?, 0) })
     }
 
     fn metrics(&self) -> StoreMetrics {
@@ -269,10 +219,7 @@ mod tests {
     use crate::people::FRIENDS_MAX;
 
     #[test]
-    fn statements_are_where_their_names_say() {
-        assert!(STATEMENTS[Do::Find as usize].contains("FetchParticipant"));
-        assert!(STATEMENTS[Do::Befriend as usize].contains("BefriendParticipants"));
-        assert_eq!(Do::Last as usize + 1, STATEMENTS.len());
+    fn the_bound_of_friends_is_the_one_of_the_procedure() {
         assert!(STEPS[1][0].contains(&format!("IF {FRIENDS_MAX} <=")));
     }
 }

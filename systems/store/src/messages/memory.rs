@@ -146,76 +146,21 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
     }
 
-    fn message(user: u64, time_ms: u64, kind: &[u8; 3], text: &str) -> Message {
-        Message {
-            user,
-            time_ms,
-            kind: *kind,
-            id: MessageId::NONE,
-            payload: Bytes::copy_from_slice(text.as_bytes()),
-        }
-    }
-
-    fn read(store: &Memory, query: Query) -> (Vec<(u64, [u8; 3])>, Option<Place>) {
-        let page = wait(store.of_user(query)).unwrap();
-        (page.messages.iter().map(|message| (message.time_ms, message.kind)).collect(), page.next)
-    }
-
-    const ALL: Query = Query { user: 5, from_ms: 0, to_ms: u64::MAX, after: None, limit: 100 };
-
-    #[test]
-    fn a_user_is_read_in_order_of_time_then_kind_and_page_by_page() {
-        let store = Memory::new(1 << 20);
-        for (time_ms, kind) in [(3, b"ABC"), (1, b"DEF"), (1, b"ABC"), (2, b"MNO"), (9, b"ABC")] {
-            wait(store.add(message(5, time_ms, kind, "x"))).unwrap();
-        }
-        wait(store.add(message(21, 1, b"ABC", "another user of the same shard"))).unwrap();
-        let expected = [(1, *b"ABC"), (1, *b"DEF"), (2, *b"MNO"), (3, *b"ABC"), (9, *b"ABC")];
-        assert_eq!(read(&store, ALL), (expected.to_vec(), None));
-        assert_eq!(read(&store, Query { from_ms: 2, to_ms: 9, ..ALL }).0, expected[2..4]);
-        assert_eq!(read(&store, Query { from_ms: 9, to_ms: 2, ..ALL }).0, []);
-        let mut after = None;
-        let mut heard = Vec::new();
-        for _ in 0..3 {
-            let (some, next) = read(&store, Query { after, limit: 2, ..ALL });
-            heard.extend(some);
-            after = next;
-        }
-        assert_eq!((heard, after), (expected.to_vec(), None));
-        assert_eq!(wait(store.count()).unwrap(), 6);
-    }
-
-    #[test]
-    fn a_second_message_with_the_same_key_replaces_the_first() {
-        let store = Memory::new(1 << 20);
-        wait(store.add(message(5, 1, b"ABC", "first"))).unwrap();
-        wait(store.add(message(5, 1, b"ABC", "second"))).unwrap();
-        assert_eq!(wait(store.count()).unwrap(), 1);
-        assert_eq!(wait(store.of_user(ALL)).unwrap().messages[0].payload, "second");
-    }
-
-    #[test]
-    fn messages_with_the_same_key_and_other_ids_are_messages_of_their_own() {
-        let store = Memory::new(1 << 20);
-        let first = Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "same") };
-        let second = Message { id: MessageId::unique(), ..first.clone() };
-        for message in [&second, &first, &second] {
-            wait(store.add(message.clone())).unwrap();
-        }
-        assert_eq!(wait(store.count()).unwrap(), 2);
-        assert_eq!(wait(store.of_user(ALL)).unwrap().messages, [first.clone(), second.clone()]);
-        let behind = Query { after: Some(first.place()), ..ALL };
-        assert_eq!(wait(store.of_user(behind)).unwrap().messages, [second]);
-    }
-
     #[test]
     fn what_is_too_much_is_refused_and_counted() {
         let store = Memory::new(ENTRY_BYTES + 10);
-        wait(store.add(message(5, 1, b"ABC", "0123456789"))).unwrap();
-        let error = wait(store.add(message(5, 2, b"ABC", ""))).unwrap_err();
+        let message = |time_ms, payload: Bytes| Message {
+            user: 5,
+            time_ms,
+            kind: *b"ABC",
+            id: MessageId::NONE,
+            payload,
+        };
+        wait(store.add(message(1, "0123456789".into()))).unwrap();
+        let error = wait(store.add(message(2, Bytes::new()))).unwrap_err();
         assert!(matches!(error, StoreError::Busy { .. }), "{error}");
         assert_eq!((store.metrics().writes, store.metrics().refused), (1, 1));
-        let long = message(5, 1, b"ABC", &"x".repeat(super::super::PAYLOAD_BYTES_MAX + 1));
+        let long = message(1, vec![b'x'; super::super::PAYLOAD_BYTES_MAX + 1].into());
         assert!(matches!(wait(store.add(long)), Err(StoreError::Invalid { .. })));
     }
 }

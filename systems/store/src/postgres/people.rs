@@ -8,8 +8,9 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::{Error, Row};
+use tokio_postgres::Row;
 
+use super::roles::malformed;
 use super::schema::Schema;
 use super::{Options, Server};
 use crate::answer::Answer;
@@ -151,11 +152,6 @@ impl PostgresPeople {
         let row = self.rows(of, parameters).await?.pop();
         row.ok_or_else(|| StoreError::no_answer("a routine that gives one row gave none"))
     }
-}
-
-/// A column that is of another type than this program made it.
-fn malformed(error: Error) -> StoreError {
-    StoreError::no_answer(format!("the tables are not as they were made: {error}"))
 }
 
 /// An id as a column; one that is too great for it is nobody's.

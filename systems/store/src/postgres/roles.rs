@@ -316,30 +316,3 @@ fn booking(customer_id: &Arc<str>, row: &Row) -> Result<Booking, tokio_postgres:
         booked_ms: row.try_get(4)?,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn booking(customer_id: &str, id: u128, flight_id: u128) -> Booking {
-        Booking {
-            id,
-            customer_id: customer_id.into(),
-            flight_id,
-            flight_segment_id: "AA1".into(),
-            booked_ms: 0,
-        }
-    }
-
-    #[test]
-    fn of_two_with_one_key_the_last_counts_in_its_place() {
-        let columns = Columns::of(&[
-            booking("b", 1, 10),
-            booking("a", 2, 20),
-            booking("b", 1, 30),
-            booking("b", 2, 40),
-        ]);
-        let flights: Vec<u128> = columns.flight_ids.iter().map(Uuid::as_u128).collect();
-        assert_eq!((flights, columns.places), (vec![20, 30, 40], vec![1, 2, 3]));
-    }
-}

@@ -116,7 +116,7 @@ pub fn friends_who_ask_for_each_other_at_once_have_one_friendship(open: Open<'_>
 }
 
 pub fn all_of_it_is_there_again_and_numbers_go_on(open: Open<'_>) {
-    let mut last = [0, 0];
+    let (mut last, mut first) = ([0, 0], None);
     for life in 1..=3u64 {
         let people = open();
         let [one, other] = ["Joe", "Ann"].map(|name| create(&*people, name));
@@ -126,6 +126,8 @@ pub fn all_of_it_is_there_again_and_numbers_go_on(open: Open<'_>) {
         assert_eq!(wait(people.counts()).unwrap(), [2 * life, life]);
         assert_eq!(wait(people.last()).unwrap(), other);
         assert_eq!(wait(people.named("Ann")).unwrap().len() as u64, life);
+        let (one, other, friendship) = *first.get_or_insert((one, other, friendship));
+        assert_eq!(befriend(&*people, other, one), friendship, "those of before are known");
     }
 }
 

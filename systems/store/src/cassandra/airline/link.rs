@@ -39,6 +39,12 @@ impl AirlineLink {
         make_schema(&session, options, tables(&options.keyspace)).await?;
         Self::prepare(session, options).await
     }
+}
+
+impl Linked for AirlineLink {
+    fn session(&self) -> &Session {
+        &self.session
+    }
 
     async fn prepare(session: Session, options: &Options) -> Result<Self, StoreError> {
         let keyspace = &options.keyspace;
@@ -88,16 +94,6 @@ impl AirlineLink {
             booking_count: read(count("bookings"), Some(SCAN_TIMEOUT)).await?,
             session,
         })
-    }
-}
-
-impl Linked for AirlineLink {
-    async fn open_again(options: &Options, attempts: Arc<Attempts>) -> Result<Self, StoreError> {
-        Self::prepare(connect(options, attempts).await?, options).await
-    }
-
-    fn session(&self) -> &Session {
-        &self.session
     }
 }
 

@@ -45,6 +45,12 @@ impl FeedLink {
         check_participants(&session, options).await?;
         Self::prepare(session, options).await
     }
+}
+
+impl Linked for FeedLink {
+    fn session(&self) -> &Session {
+        &self.session
+    }
 
     async fn prepare(session: Session, options: &Options) -> Result<Self, StoreError> {
         let keyspace = &options.keyspace;
@@ -97,16 +103,6 @@ impl FeedLink {
             stories: read(stories, Some(SCAN_TIMEOUT)).await?,
             session,
         })
-    }
-}
-
-impl Linked for FeedLink {
-    async fn open_again(options: &Options, attempts: Arc<Attempts>) -> Result<Self, StoreError> {
-        Self::prepare(connect(options, attempts).await?, options).await
-    }
-
-    fn session(&self) -> &Session {
-        &self.session
     }
 }
 
