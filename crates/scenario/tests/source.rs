@@ -12,12 +12,13 @@ fn read(text: &str) -> Map {
     }
 }
 
-/// The plan without its text; none where something is wrong.
+/// The plan without its text, and without the lines in which steps stand there; none where something is wrong.
 fn meaning(text: &str, base: &Path) -> Option<String> {
     let (plan, _) = check_text("t.yaml", text, base, &[]);
     plan.map(|mut plan| {
         plan.source.clear();
-        format!("{plan:#?}")
+        let shown = format!("{plan:#?}");
+        shown.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("line: ")).collect()
     })
 }
 
