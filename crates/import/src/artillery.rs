@@ -94,7 +94,11 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
         let place = keys.iter().position(|key| !["config", "environments"].contains(key)).unwrap_or(0);
         let place = if keys.get(1) == Some(&"environments") { place + 1 } else { place };
         let place = keys.get(place).unwrap_or(&"");
-        keys.first() != Some(&"config") || ["http", "defaults", "payload", "ws"].contains(place)
+        match keys.first() {
+            Some(&"config") => ["http", "defaults", "payload", "ws"].contains(place),
+            // Artillery passes over what it does not know beside its scenarios
+            first => first.is_some_and(|first| ["scenarios", "before", "after"].contains(first)),
+        }
     });
     making.draft.finished(scenario)
 }

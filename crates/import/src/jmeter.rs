@@ -10,6 +10,7 @@ mod group;
 mod include;
 mod response;
 mod sampler;
+mod script;
 mod text;
 mod timer;
 mod tree;
@@ -87,8 +88,12 @@ struct Making<'a> {
     feeders: Named<Feeder>,
     /// Feeders by what they were made of.
     known_feeders: HashMap<String, String>,
+    /// Variables that are columns of other names, by feeder.
+    renamed: HashMap<String, Map>,
     /// Counters by what they were made of.
     counters: HashMap<String, String>,
+    /// Variables of scripts by what they are known by: their names here, and whether each is a number.
+    locals: HashMap<String, (String, bool)>,
     /// Texts of scripts, which may set variables.
     script_texts: Vec<String>,
     left_out: Vec<LeftOut>,
@@ -143,7 +148,9 @@ impl<'a> Making<'a> {
             variables: HashMap::new(),
             feeders: Vec::new(),
             known_feeders: HashMap::new(),
+            renamed: HashMap::new(),
             counters: HashMap::new(),
+            locals: HashMap::new(),
             script_texts: Vec::new(),
             left_out: Vec::new(),
             not_told: None,
@@ -172,6 +179,9 @@ impl<'a> Making<'a> {
         let trees = self.trees;
         for tree in trees.all() {
             self.look(tree);
+        }
+        for tree in trees.all() {
+            self.look_scripts(tree);
         }
         for tree in trees.main() {
             if !tree.is_enabled() {
@@ -214,7 +224,7 @@ impl<'a> Making<'a> {
     }
 
     fn test_plan(&mut self, plan: &'a Node<'a>) {
-        if plan.flag("TestPlan.serialize_threadgroups") {
+        if plan.flag("TestPlan.serialize_threadgroups") && self.groups() > 1 {
             self.leave_out(plan, "run its thread groups one after another; here they begin together");
         }
         let scope = Scope::default().with(&plan.children);
@@ -232,7 +242,9 @@ impl<'a> Making<'a> {
     /// What is no step: it is taken over where it holds, or told.
     fn aside(&mut self, node: &'a Node<'a>) {
         let kind = node.kind();
-        if kind == "ResultAction" {
+        if kind.ends_with("Processor") && self.scripted(node).is_some() {
+            // it is taken over with the samplers in its scope
+        } else if kind == "ResultAction" {
             match node.text("OnError.action").trim() {
                 "" | "0" => {}
                 "1" => self.leave_out_request(node, "ended the thread after a failed request"),

@@ -92,17 +92,37 @@ impl<'a> Making<'a> {
             self.leave_out_request(node, &format!("sent a request; this is beyond {STEPS_MAX}"));
             return Vec::new();
         }
-        let mut steps = self.pauses(&scope);
+        let mut steps = self.scripts(&scope, "PreProcessor");
+        steps.extend(self.pauses(&scope));
         let before = std::mem::take(&mut self.before);
         let after = std::mem::take(&mut self.after);
         let request = self.request(node, &scope);
         steps.append(&mut std::mem::replace(&mut self.before, before));
-        if let Some(request) = request {
+        if let Some(mut request) = request {
+            let ends = self.ends_where_failed(&mut request);
             steps.push(request.into());
+            steps.extend(ends);
             steps.append(&mut self.after);
+            steps.extend(self.scripts(&scope, "PostProcessor"));
         }
         self.after = after;
         steps
+    }
+
+    /// Ends the session where the request fails, if its thread group does: what a failed request extracts is missing.
+    fn ends_where_failed(&mut self, request: &mut Request) -> Vec<Step> {
+        if !self.group.ends_on_error {
+            return Vec::new();
+        }
+        let name = match self.group.answered.clone() {
+            Some(name) => name,
+            None => self.own_name("answered"),
+        };
+        request.extract.insert(name.clone(), "status");
+        let steps = vec![Step::Other(Map::from([("end", "session")]))];
+        let ends = self.conditional(&format!("not exists({name})"), steps);
+        self.group.answered = Some(name);
+        ends
     }
 
     fn request(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Option<Request> {
