@@ -49,7 +49,10 @@ pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let wrong = |reason: String| {
         ImportError::new(format!("{}: this is not a JMeter plan that can be read: {reason}", plan.name))
     };
-    let root = xml::parse(plan.text).map_err(wrong)?;
+    let mut root = xml::parse(plan.text).map_err(wrong)?;
+    if root.attribute("version") == Some("1.0") {
+        decode(&mut root);
+    }
     if root.name != "jmeterTestPlan" {
         return Err(wrong(format!("its root is <{}>, and not <jmeterTestPlan>", shown(&root.name))));
     }
@@ -59,6 +62,17 @@ pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let first = Making::new(plan, &trees, None, Common::default()).make();
     let (system, common) = (first.most_requested(), Common::of(&first.requests));
     Making::new(plan, &trees, Some(system), common).make().finished()
+}
+
+/// The first format of plans has its texts encoded, as forms are, and its names among the properties.
+fn decode(element: &mut xml::Element) {
+    let text = element.text.replace('+', " ");
+    element.text = percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned();
+    element.children.iter_mut().for_each(decode);
+    for (attribute, property) in [("enabled", "TestElement.enabled"), ("testname", "TestElement.name")] {
+        let value = tree::property(element, property).map(str::to_owned);
+        element.attributes.extend(value.map(|value| (attribute.to_owned(), value)));
+    }
 }
 
 /// A name for a person: one line, and not too long.
@@ -361,11 +375,10 @@ impl<'a> Making<'a> {
             shown(&self.plan.name.rsplit(['/', '\\']).next().unwrap_or_default().replace("${", "$ {")),
             if self.plan_name.is_empty() { String::new() } else { format!(" ({})", shown(&self.plan_name)) }
         );
-        let scenario = Scenario {
+        let mut scenario = Scenario {
             comment,
             name: Some(tidemark_scenario::source::verbatim(&shown(&self.plan_name)).into())
                 .filter(|_| !self.plan_name.trim().is_empty()),
-            settings: self.settings.map,
             system: Some(System {
                 comment: "Is this the one to drive? Another: run with --url.".into(),
                 url: Some(self.system.unwrap_or_default().into()),
@@ -381,10 +394,21 @@ impl<'a> Making<'a> {
             objectives: vec!["errors < 0.1%".into()],
             ..Scenario::default()
         };
+        // a setting that nothing names would change nothing
+        let text = scenario.to_yaml();
+        let words: HashSet<&str> = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        let mut settings = self.settings.map;
+        let names: Vec<String> = settings.entries().iter().map(|entry| entry.key.clone()).collect();
+        for name in names.iter().filter(|name| !words.contains(name.as_str())) {
+            settings.remove(name);
+        }
+        scenario.settings = settings;
+        let mut given = self.secrets;
+        given.retain(|(name, _)| scenario.settings.get(name).is_some());
         let mut left_out = self.left_out;
         left_out.sort_by_key(|left| left.line);
         left_out.extend(self.not_told);
-        Ok(Imported { remark, left_out, given: self.secrets, ..Imported::from(scenario) })
+        Ok(Imported { remark, left_out, given, ..Imported::from(scenario) })
     }
 
     /// What a person should know beside what was left out.

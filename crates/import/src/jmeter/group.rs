@@ -388,16 +388,26 @@ impl<'a> Making<'a> {
             }
             return Some(GroupLoad::Lasting(Box::new(Load { pace, phases, ..Load::default() })));
         }
-        let hold = match duration.filter(|text| text.contains("${") && duration_s.is_some()) {
-            Some(text) => self.expression(text, node).map(|expr| match ramp_s {
-                ramp if ramp > 0.0 => format!("${{{} - {ramp}}}s", expr.text),
-                _ => format!("${{{}}}s", expr.text),
-            }),
-            None => None,
+        let ramp_setting = self.of_setting(node.text("ThreadGroup.ramp_time"), node);
+        let ramp_setting = ramp_setting.filter(|_| ramp_s > 0.0);
+        let duration = duration.filter(|_| duration_s.is_some());
+        let hold: Scalar = match (duration.and_then(|text| self.of_setting(text, node)), &ramp_setting) {
+            (None, Some(ramp)) if duration.is_some() => format!("${{{total_s} - {ramp}}}s").into(),
+            (None, _) => time(total_s - ramp_s),
+            (Some(all), Some(ramp)) => format!("${{{all} - {ramp}}}s").into(),
+            (Some(all), None) if ramp_s > 0.0 => format!("${{{all} - {ramp_s}}}s").into(),
+            (Some(all), None) => format!("${{{all}}}s").into(),
         };
-        let ramp = (ramp_s > 0.0).then(|| time(ramp_s));
-        let hold = Some(hold.map_or_else(|| time(total_s - ramp_s), Scalar::from));
+        let hold = Some(hold);
+        let ramp = ramp_setting.map_or_else(|| time(ramp_s), |ramp| format!("${{{ramp}}}s").into());
+        let ramp = Some(ramp).filter(|_| ramp_s > 0.0);
         Some(GroupLoad::Lasting(Box::new(Load { users: Some(users), pace, ramp, hold, ..Load::default() })))
+    }
+
+    /// A number of the plan that a setting holds, as an expression.
+    fn of_setting(&mut self, text: &str, node: &Node<'_>) -> Option<String> {
+        let expr = if text.contains("${") { self.expression(text.trim(), node)? } else { return None };
+        (!expr.text.starts_with('\'')).then_some(expr.text)
     }
 
     /// The number of users: a setting, whatever the plan has.
