@@ -59,13 +59,18 @@ impl<'a> Making<'a> {
     /// What a script does, if all of it is known. Else nothing is told or declared here.
     pub(super) fn scripted(&mut self, node: &Node<'_>) -> Option<Vec<Step>> {
         let (script, file) = match node.kind() {
-            "JSR223PreProcessor" | "JSR223PostProcessor" | "JSR223Sampler" => ("script", "filename"),
-            "BeanShellPreProcessor" | "BeanShellPostProcessor" => ("script", "filename"),
+            "JSR223PreProcessor"
+            | "JSR223PostProcessor"
+            | "JSR223Sampler"
+            | "BeanShellPreProcessor"
+            | "BeanShellPostProcessor" => ("script", "filename"),
             "BeanShellSampler" => ("BeanShellSampler.query", "BeanShellSampler.filename"),
             _ => return None,
         };
         let text = node.text(script);
-        if text.len() > SCRIPT_MAX || !node.text(file).trim().is_empty() {
+        // of a compiled script only the first value of a variable counts
+        let is_fixed = node.flag("cacheKey") && text.contains("${");
+        if text.len() > SCRIPT_MAX || is_fixed || !node.text(file).trim().is_empty() {
             return None;
         }
         let text = without_comments(text);

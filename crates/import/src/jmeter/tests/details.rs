@@ -185,3 +185,14 @@ fn more_functions_are_expressions() {
         );
     }
 }
+
+#[test]
+fn texts_of_the_first_format_are_decoded() {
+    let off = get("Off", "%2Foff", "").replace("enabled=\"true\"", "").replace(
+        "</HTTPSamplerProxy>",
+        "<boolProp name=\"TestElement.enabled\">false</boolProp></HTTPSamplerProxy>",
+    );
+    let whole = plan(&group("Users", "", &[get("A", "%2Fa+b", ""), off].concat()));
+    let (yaml, _) = checked(&made(&whole.replace("version=\"1.2\"", "version=\"1.0\"")));
+    assert!(yaml.contains("GET: /a%20b\n") && !yaml.contains("/off"), "{yaml}");
+}
