@@ -361,6 +361,11 @@ impl Parser<'_, '_, '_, '_> {
             let bound = self.closed()?.as_number();
             return Some(Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
         }
+        if self.takes("Math.floor(Math.random()") && self.takes("*") {
+            let bound = self.unary()?.as_number();
+            let is_closed = self.takes(")");
+            return is_closed.then(|| Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
+        }
         for (code, text, kind) in [
             ("System.currentTimeMillis()", "now()", Kind::Number),
             ("new Date().getTime()", "now()", Kind::Number),

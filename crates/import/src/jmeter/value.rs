@@ -7,7 +7,7 @@ use super::text::{Piece, pieces, unescaped};
 use super::tree::Node;
 use crate::har::hidden::is_secret_name;
 use crate::names::{free, name_of};
-use crate::plan::quoted;
+use crate::plan::{concat, quoted};
 
 /// Deepest chain of variables that name each other.
 const DEPTH_MAX: usize = 16;
@@ -162,12 +162,12 @@ impl Making<'_> {
             return parts.pop();
         }
         let value: Option<String> = parts.iter().map(|part| part.value.as_deref()).collect();
-        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-        if texts.iter().map(|text| text.len()).sum::<usize>() > EXPRESSION_MAX {
+        let texts: Vec<String> = parts.iter().map(|part| part.text.clone()).collect();
+        if texts.iter().map(String::len).sum::<usize>() > EXPRESSION_MAX {
             return None;
         }
         Some(Expr {
-            text: format!("concat({})", texts.join(", ")),
+            text: concat(&texts),
             value,
             is_plain: parts.iter().all(|part| part.is_plain),
             decoded: None,
