@@ -124,6 +124,8 @@ struct Making<'a> {
     origins: Vec<(String, usize)>,
     /// Labels, and the place that each is of.
     labels: HashMap<String, String>,
+    /// Whether the plan asks how the last request ended.
+    asks_last: bool,
     group: Group,
     /// Steps before the request that is being made.
     before: Vec<Step>,
@@ -175,6 +177,7 @@ impl<'a> Making<'a> {
             system,
             origins: Vec::new(),
             labels: HashMap::new(),
+            asks_last: plan.text.contains(value::LAST_SAMPLE_OK),
             group: Group::default(),
             before: Vec::new(),
             after: Vec::new(),

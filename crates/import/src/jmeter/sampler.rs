@@ -111,18 +111,23 @@ impl<'a> Making<'a> {
 
     /// Ends the session where the request fails, if its thread group does: what a failed request extracts is missing.
     fn ends_where_failed(&mut self, request: &mut Request) -> Vec<Step> {
+        if !self.group.ends_on_error && !self.asks_last {
+            return Vec::new();
+        }
+        let name = self.answered();
+        request.extract.insert(name.clone(), "status");
         if !self.group.ends_on_error {
             return Vec::new();
         }
-        let name = match self.group.answered.clone() {
-            Some(name) => name,
-            None => self.own_name("answered"),
-        };
-        request.extract.insert(name.clone(), "status");
         let steps = vec![Step::Other(Map::from([("end", "session")]))];
-        let ends = self.conditional(&format!("not exists({name})"), steps);
-        self.group.answered = Some(name);
-        ends
+        self.conditional(&format!("not exists({name})"), steps)
+    }
+
+    /// The variable that is missing behind a request that failed.
+    pub(super) fn answered(&mut self) -> String {
+        let name = self.group.answered.take().unwrap_or_else(|| self.own_name("answered"));
+        self.group.answered = Some(name.clone());
+        name
     }
 
     fn request(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Option<Request> {

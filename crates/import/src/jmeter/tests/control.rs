@@ -215,6 +215,24 @@ fn a_failed_request_ends_what_jmeter_ends() {
         assert_eq!(parts.iter().all(|part| yaml.contains(part)), ends, "{word}\n{yaml}");
         assert_eq!(left_out.len(), told, "{word}: {left_out:?}");
     }
+    let condition = [
+        text("IfController.condition", "${JMeterThread.last_sample_ok}"),
+        flag("IfController.useExpression", true),
+    ];
+    let found = steps(&[one, node("IfController", "I", &condition.concat(), &get("B", "/b", ""))].concat());
+    assert_is(
+        &found,
+        "
+- GET: /a
+  label: A
+  extract: {answered: status}
+- when: ${lower(text(if(exists(answered), 'true', 'false'))) == 'true'}
+  steps:
+    - GET: /b
+      label: B
+      extract: {answered: status}
+",
+    );
 }
 
 #[test]
