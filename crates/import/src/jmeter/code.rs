@@ -358,11 +358,11 @@ impl Parser<'_, '_, '_, '_> {
             return Some(Value::new(self.closed()?.expr.text, Kind::Text));
         }
         if self.takes_any(&["new Random().nextInt(", "new java.util.Random().nextInt("]) {
-            let bound = self.closed()?.as_number();
+            let bound = self.closed().filter(|bound| !bound.is_no_number())?.as_number();
             return Some(Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
         }
         if self.takes("Math.floor(Math.random()") && self.takes("*") {
-            let bound = self.unary()?.as_number();
+            let bound = self.unary().filter(|bound| !bound.is_no_number())?.as_number();
             let is_closed = self.takes(")");
             return is_closed.then(|| Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
         }

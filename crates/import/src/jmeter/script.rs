@@ -206,7 +206,7 @@ fn statement_of(text: &str) -> Option<Statement<'_>> {
     let inside = |begin: &str| text.strip_prefix(begin)?.strip_suffix(')');
     if let Some(ms) = inside("Thread.sleep(") {
         let ms = ms.trim().trim_end_matches(['L', 'l']).parse::<f64>().ok()?;
-        return Some(Statement::Wait(ms));
+        return ms.is_finite().then_some(if ms > 0.0 { Statement::Wait(ms) } else { Statement::Nothing });
     }
     if let Some(put) = inside("vars.put(") {
         let put = put.trim_start();
