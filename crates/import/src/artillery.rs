@@ -216,6 +216,7 @@ impl<'n> Making<'n> {
 
     fn script(&mut self, root: &'n Node) -> Option<Scenario> {
         root.ignore(&["$schema"]);
+        self.config.ignore(&["apdex"]);
         let flows = root.list("scenarios");
         self.scan(root);
         self.plugins();

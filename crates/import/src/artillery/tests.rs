@@ -39,6 +39,13 @@ fn scripts_become_what_lies_beside_them() {
     ] {
         crate::tests::assert_as_expected(&folder(), name, end, |file, text| read(file, text, environment));
     }
+    // without phases one user comes
+    let (yaml, left_out) =
+        made("config: {target: 'http://127.0.0.1:1'}\nscenarios: [{flow: [{get: {url: /a}}]}]\n");
+    assert!(
+        left_out.is_empty() && yaml.contains("  users: 1\n") && yaml.contains("  sessions: 1\n"),
+        "{yaml}"
+    );
 }
 
 #[test]
