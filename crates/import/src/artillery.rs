@@ -117,6 +117,8 @@ struct Making<'n> {
     /// Where requests go: the system, and a path in front of all others.
     target: String,
     base: String,
+    /// What the target ends with behind that, where a template writes it.
+    slash: &'static str,
     /// Variables with one value.
     values: HashMap<String, String>,
     /// Those of them that are texts, although they look like numbers.
@@ -143,6 +145,7 @@ impl<'n> Making<'n> {
             environment,
             target: String::new(),
             base: String::new(),
+            slash: "",
             values: HashMap::new(),
             texts: HashSet::new(),
             drawn: HashMap::new(),
@@ -159,6 +162,7 @@ impl<'n> Making<'n> {
         let end = target.find("://").map_or(0, |at| at + 3);
         let end = target[end..].find('/').map_or(target.len(), |at| end + at);
         making.base = target[end..].trim_end_matches('/').to_owned();
+        making.slash = if target[end..].ends_with('/') { "/" } else { "" };
         making.target = target[..end].to_owned();
         if has_credentials(&making.target) {
             let (scheme, host) = making.target.split_once("://").unwrap_or(("http", &making.target));

@@ -46,6 +46,10 @@ fn scripts_become_what_lies_beside_them() {
         left_out.is_empty() && yaml.contains("  users: 1\n") && yaml.contains("  sessions: 1\n"),
         "{yaml}"
     );
+    // the target as it is written
+    let (yaml, _) =
+        made("config: {target: 'http://h/'}\nscenarios: [{flow: [{get: {url: '{{ target }}get'}}]}]\n");
+    assert!(yaml.contains("- GET: /get\n"), "{yaml}");
 }
 
 #[test]
