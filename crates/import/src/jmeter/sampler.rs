@@ -261,6 +261,16 @@ impl<'a> Making<'a> {
         if protocol_value.trim().eq_ignore_ascii_case("file") {
             return None;
         }
+        // of a list of URLs
+        if domain_value.trim().is_empty()
+            && reference_end(path) == Some(path.len())
+            && let Some(Expr { text, value: None, .. }) = self.expression(path, node)
+        {
+            let would = "sent its request to the host that a variable names; here it goes to the system, and not to another host";
+            self.leave_out_request(node, would);
+            let origin = self.system.clone().unwrap_or_else(|| "http://localhost".to_owned());
+            return Some(Place { known: origin.clone(), origin, path: format!("${{{text}}}") });
+        }
         let domain = match domain_value.trim() {
             "" => "localhost".to_owned(),
             _ => self.text(domain, node),
