@@ -94,7 +94,11 @@ pub(crate) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
         let place = keys.iter().position(|key| !["config", "environments"].contains(key)).unwrap_or(0);
         let place = if keys.get(1) == Some(&"environments") { place + 1 } else { place };
         let place = keys.get(place).unwrap_or(&"");
-        keys.first() != Some(&"config") || ["http", "defaults", "payload", "ws"].contains(place)
+        match keys.first() {
+            Some(&"config") => ["http", "defaults", "payload", "ws"].contains(place),
+            // Artillery passes over what it does not know beside its scenarios
+            first => first.is_some_and(|first| ["scenarios", "before", "after"].contains(first)),
+        }
     });
     making.draft.finished(scenario)
 }
@@ -113,6 +117,8 @@ struct Making<'n> {
     /// Where requests go: the system, and a path in front of all others.
     target: String,
     base: String,
+    /// What the target ends with behind that, where a template writes it.
+    slash: &'static str,
     /// Variables with one value.
     values: HashMap<String, String>,
     /// Those of them that are texts, although they look like numbers.
@@ -139,6 +145,7 @@ impl<'n> Making<'n> {
             environment,
             target: String::new(),
             base: String::new(),
+            slash: "",
             values: HashMap::new(),
             texts: HashSet::new(),
             drawn: HashMap::new(),
@@ -155,6 +162,7 @@ impl<'n> Making<'n> {
         let end = target.find("://").map_or(0, |at| at + 3);
         let end = target[end..].find('/').map_or(target.len(), |at| end + at);
         making.base = target[end..].trim_end_matches('/').to_owned();
+        making.slash = if target[end..].ends_with('/') { "/" } else { "" };
         making.target = target[..end].to_owned();
         if has_credentials(&making.target) {
             let (scheme, host) = making.target.split_once("://").unwrap_or(("http", &making.target));
@@ -212,6 +220,7 @@ impl<'n> Making<'n> {
 
     fn script(&mut self, root: &'n Node) -> Option<Scenario> {
         root.ignore(&["$schema"]);
+        self.config.ignore(&["apdex"]);
         let flows = root.list("scenarios");
         self.scan(root);
         self.plugins();

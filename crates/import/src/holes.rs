@@ -1,6 +1,6 @@
 //! Texts in which expressions stand among what is text.
 
-use crate::plan::quoted;
+use crate::plan::{concat, quoted};
 use tidemark_scenario::source::verbatim;
 
 /// Characters that stand for holes: a plane for private use, which no plan has.
@@ -151,7 +151,7 @@ impl Text {
         match parts.as_slice() {
             [] => "''".into(),
             [one] => one.clone(),
-            _ => format!("concat({})", parts.join(", ")),
+            parts => concat(parts),
         }
     }
 }

@@ -10,6 +10,7 @@ mod group;
 mod include;
 mod response;
 mod sampler;
+mod script;
 mod text;
 mod timer;
 mod tree;
@@ -48,7 +49,10 @@ pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let wrong = |reason: String| {
         ImportError::new(format!("{}: this is not a JMeter plan that can be read: {reason}", plan.name))
     };
-    let root = xml::parse(plan.text).map_err(wrong)?;
+    let mut root = xml::parse(plan.text).map_err(wrong)?;
+    if root.attribute("version") == Some("1.0") {
+        decode(&mut root);
+    }
     if root.name != "jmeterTestPlan" {
         return Err(wrong(format!("its root is <{}>, and not <jmeterTestPlan>", shown(&root.name))));
     }
@@ -58,6 +62,17 @@ pub(super) fn scenario(plan: &Plan<'_>) -> Result<Imported, ImportError> {
     let first = Making::new(plan, &trees, None, Common::default()).make();
     let (system, common) = (first.most_requested(), Common::of(&first.requests));
     Making::new(plan, &trees, Some(system), common).make().finished()
+}
+
+/// The first format of plans has its texts encoded, as forms are, and its names among the properties.
+fn decode(element: &mut xml::Element) {
+    let text = element.text.replace('+', " ");
+    element.text = percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned();
+    element.children.iter_mut().for_each(decode);
+    for (attribute, property) in [("enabled", "TestElement.enabled"), ("testname", "TestElement.name")] {
+        let value = tree::property(element, property).map(str::to_owned);
+        element.attributes.extend(value.map(|value| (attribute.to_owned(), value)));
+    }
 }
 
 /// A name for a person: one line, and not too long.
@@ -87,8 +102,12 @@ struct Making<'a> {
     feeders: Named<Feeder>,
     /// Feeders by what they were made of.
     known_feeders: HashMap<String, String>,
+    /// Variables that are columns of other names, by feeder.
+    renamed: HashMap<String, Map>,
     /// Counters by what they were made of.
     counters: HashMap<String, String>,
+    /// Variables of scripts by what they are known by: their names here, and whether each is a number.
+    locals: HashMap<String, (String, bool)>,
     /// Texts of scripts, which may set variables.
     script_texts: Vec<String>,
     left_out: Vec<LeftOut>,
@@ -105,6 +124,8 @@ struct Making<'a> {
     origins: Vec<(String, usize)>,
     /// Labels, and the place that each is of.
     labels: HashMap<String, String>,
+    /// Whether the plan asks how the last request ended.
+    asks_last: bool,
     group: Group,
     /// Steps before the request that is being made.
     before: Vec<Step>,
@@ -143,7 +164,9 @@ impl<'a> Making<'a> {
             variables: HashMap::new(),
             feeders: Vec::new(),
             known_feeders: HashMap::new(),
+            renamed: HashMap::new(),
             counters: HashMap::new(),
+            locals: HashMap::new(),
             script_texts: Vec::new(),
             left_out: Vec::new(),
             not_told: None,
@@ -154,6 +177,7 @@ impl<'a> Making<'a> {
             system,
             origins: Vec::new(),
             labels: HashMap::new(),
+            asks_last: plan.text.contains(value::LAST_SAMPLE_OK),
             group: Group::default(),
             before: Vec::new(),
             after: Vec::new(),
@@ -172,6 +196,9 @@ impl<'a> Making<'a> {
         let trees = self.trees;
         for tree in trees.all() {
             self.look(tree);
+        }
+        for tree in trees.all() {
+            self.look_scripts(tree);
         }
         for tree in trees.main() {
             if !tree.is_enabled() {
@@ -214,7 +241,7 @@ impl<'a> Making<'a> {
     }
 
     fn test_plan(&mut self, plan: &'a Node<'a>) {
-        if plan.flag("TestPlan.serialize_threadgroups") {
+        if plan.flag("TestPlan.serialize_threadgroups") && self.groups() > 1 {
             self.leave_out(plan, "run its thread groups one after another; here they begin together");
         }
         let scope = Scope::default().with(&plan.children);
@@ -232,7 +259,9 @@ impl<'a> Making<'a> {
     /// What is no step: it is taken over where it holds, or told.
     fn aside(&mut self, node: &'a Node<'a>) {
         let kind = node.kind();
-        if kind == "ResultAction" {
+        if kind.ends_with("Processor") && self.scripted(node).is_some() {
+            // it is taken over with the samplers in its scope
+        } else if kind == "ResultAction" {
             match node.text("OnError.action").trim() {
                 "" | "0" => {}
                 "1" => self.leave_out_request(node, "ended the thread after a failed request"),
@@ -349,11 +378,10 @@ impl<'a> Making<'a> {
             shown(&self.plan.name.rsplit(['/', '\\']).next().unwrap_or_default().replace("${", "$ {")),
             if self.plan_name.is_empty() { String::new() } else { format!(" ({})", shown(&self.plan_name)) }
         );
-        let scenario = Scenario {
+        let mut scenario = Scenario {
             comment,
             name: Some(tidemark_scenario::source::verbatim(&shown(&self.plan_name)).into())
                 .filter(|_| !self.plan_name.trim().is_empty()),
-            settings: self.settings.map,
             system: Some(System {
                 comment: "Is this the one to drive? Another: run with --url.".into(),
                 url: Some(self.system.unwrap_or_default().into()),
@@ -369,10 +397,21 @@ impl<'a> Making<'a> {
             objectives: vec!["errors < 0.1%".into()],
             ..Scenario::default()
         };
+        // a setting that nothing names would change nothing
+        let text = scenario.to_yaml();
+        let words: HashSet<&str> = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        let mut settings = self.settings.map;
+        let names: Vec<String> = settings.entries().iter().map(|entry| entry.key.clone()).collect();
+        for name in names.iter().filter(|name| !words.contains(name.as_str())) {
+            settings.remove(name);
+        }
+        scenario.settings = settings;
+        let mut given = self.secrets;
+        given.retain(|(name, _)| scenario.settings.get(name).is_some());
         let mut left_out = self.left_out;
         left_out.sort_by_key(|left| left.line);
         left_out.extend(self.not_told);
-        Ok(Imported { remark, left_out, given: self.secrets, ..Imported::from(scenario) })
+        Ok(Imported { remark, left_out, given, ..Imported::from(scenario) })
     }
 
     /// What a person should know beside what was left out.

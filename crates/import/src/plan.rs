@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tidemark_scenario::source::{Scenario, Step, Value};
 
+/// Most values of one call in an expression.
+pub(crate) const VALUES_MAX: usize = 16;
 /// Longest text that is shown, characters.
 const SHOWN_MAX: usize = 80;
 
@@ -51,6 +53,15 @@ pub(crate) fn quoted(text: &str) -> String {
         }
     }
     out + "'"
+}
+
+/// Texts one behind the other, as an expression.
+pub(crate) fn concat(parts: &[String]) -> String {
+    match parts {
+        [only] => only.clone(),
+        _ if parts.len() <= VALUES_MAX => format!("concat({})", parts.join(", ")),
+        _ => concat(&parts.chunks(VALUES_MAX).map(concat).collect::<Vec<_>>()),
+    }
 }
 
 /// A text of the plan as it is shown: short, on one line.

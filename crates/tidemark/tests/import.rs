@@ -401,7 +401,7 @@ fn wrong_use_is_refused_with_a_way_out() {
     write("c.json", &collection.replace("ITEM", "{\"request\": \"http://127.0.0.1:1/a\", \"odd\": 1}"));
     write(
         "a.yml",
-        "config: {environments: {one: {target: \"http://127.0.0.1:1\"}}}\nscenarios: [{flow: [{get: {url: /a}}]}]\n",
+        "config: {environments: {one: {target: \"http://127.0.0.1:1\", phases: []}}}\nscenarios: [{flow: [{get: {url: /a}}]}]\n",
     );
     for (arguments, says) in [
         (vec!["import", "empty.json"], "nothing of it can be driven here"),

@@ -22,6 +22,16 @@ const UNMEASURED: [&str; 2] = ["warm-up", "ramp"];
 impl Making<'_> {
     /// The load; `lasts_s` is how long the pauses of one user are.
     pub(super) fn load(&mut self, lasts_s: f64, limits: &mut Map) -> Load {
+        if self.of("phases").is_none() {
+            limits.insert("sessions", 1u64);
+            return Load {
+                comment: "One user, as in Artillery without phases; it is over when that one has ended."
+                    .into(),
+                users: Some(1u64.into()),
+                hold: Some("1h".into()),
+                ..Load::default()
+            };
+        }
         let mut phases: Vec<Phase> = Vec::new();
         let mut most: Vec<(usize, u64)> = Vec::new();
         let all = self.of("phases").map(Node::one_or_many).unwrap_or_default();

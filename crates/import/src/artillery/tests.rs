@@ -39,6 +39,17 @@ fn scripts_become_what_lies_beside_them() {
     ] {
         crate::tests::assert_as_expected(&folder(), name, end, |file, text| read(file, text, environment));
     }
+    // without phases one user comes
+    let (yaml, left_out) =
+        made("config: {target: 'http://127.0.0.1:1'}\nscenarios: [{flow: [{get: {url: /a}}]}]\n");
+    assert!(
+        left_out.is_empty() && yaml.contains("  users: 1\n") && yaml.contains("  sessions: 1\n"),
+        "{yaml}"
+    );
+    // the target as it is written
+    let (yaml, _) =
+        made("config: {target: 'http://h/'}\nscenarios: [{flow: [{get: {url: '{{ target }}get'}}]}]\n");
+    assert!(yaml.contains("- GET: /get\n"), "{yaml}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Making<'_> {
     /// All values that are known are.
     pub(super) fn written_out(&mut self, text: &str) -> String {
         self.resolved(text, |making, name| match name {
-            "target" => Some(format!("{}{}", making.target, making.base)),
+            "target" => Some(format!("{}{}{}", making.target, making.base, making.slash)),
             "$environment" => making.draft.file.environment.map(str::to_owned),
             name => making.values.get(name).filter(|_| !making.assigned.contains(name)).cloned(),
         })
@@ -103,7 +103,9 @@ impl Making<'_> {
                 return text(ours, true);
             }
             "$testId" => return text("random_text(12)".into(), true),
-            "target" => return text(quoted(&format!("{}{}", self.target, self.base)), false),
+            "target" => {
+                return text(quoted(&format!("{}{}{}", self.target, self.base, self.slash)), false);
+            }
             "$loopCount" if state.counter.is_some() => {
                 return Some(Hole::new(state.counter.clone().unwrap_or_default(), true));
             }

@@ -3,6 +3,7 @@
 
 use super::Making;
 use super::function::number;
+use super::script::local_key;
 use super::tree::Node;
 use super::value::Expr;
 use crate::plan::quoted;
@@ -353,6 +354,18 @@ impl Parser<'_, '_, '_, '_> {
                 return Some(Value::new(format!("number({})", inner.expr.text), Kind::Number));
             }
         }
+        if self.takes_any(&["String.valueOf(", "Integer.toString(", "Long.toString("]) {
+            return Some(Value::new(self.closed()?.expr.text, Kind::Text));
+        }
+        if self.takes_any(&["new Random().nextInt(", "new java.util.Random().nextInt("]) {
+            let bound = self.closed().filter(|bound| !bound.is_no_number())?.as_number();
+            return Some(Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
+        }
+        if self.takes("Math.floor(Math.random()") && self.takes("*") {
+            let bound = self.unary().filter(|bound| !bound.is_no_number())?.as_number();
+            let is_closed = self.takes(")");
+            return is_closed.then(|| Value::new(format!("random(0, {bound} - 1)"), Kind::Number));
+        }
         for (code, text, kind) in [
             ("System.currentTimeMillis()", "now()", Kind::Number),
             ("new Date().getTime()", "now()", Kind::Number),
@@ -369,8 +382,15 @@ impl Parser<'_, '_, '_, '_> {
         let length = self.rest.len()
             - self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
         let (word, rest) = self.rest.split_at(length);
-        if word.is_empty() || rest.trim_start().starts_with('(') || !self.making.variables.contains_key(word)
-        {
+        if word.is_empty() || rest.trim_start().starts_with('(') {
+            return None;
+        }
+        let local = self.making.locals.get(&local_key(word, self.node)).cloned();
+        if let Some((slot, is_number)) = local {
+            self.rest = rest;
+            return Some(Value::new(slot, if is_number { Kind::Number } else { Kind::Text }));
+        }
+        if !self.making.variables.contains_key(word) {
             return None;
         }
         self.rest = rest;

@@ -10,6 +10,7 @@ use super::include::below;
 use super::tree::Node;
 use super::value::{Expr, Holds};
 use super::{Making, extract};
+use crate::names::name_of;
 use crate::plan::quoted;
 
 /// Most bytes of a data set that are looked through.
@@ -129,13 +130,35 @@ fn text_of_script(node: &Node<'_>) -> String {
         .to_owned()
 }
 
-/// Whether a file has quotes in it; also where it cannot be read to its end.
-fn has_quotes(file: &std::path::Path) -> bool {
-    let Ok(file) = File::open(file) else { return true };
+/// All of a file; none where it cannot be read to its end.
+fn whole(file: &std::path::Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).is_err()
-        || bytes.len() as u64 == FILE_BYTES_MAX
-        || bytes.contains(&b'"')
+    File::open(file).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    ((bytes.len() as u64) < FILE_BYTES_MAX).then_some(bytes)
+}
+
+/// Whether a file has quotes in it; also where that is not known.
+fn has_quotes(file: &std::path::Path) -> bool {
+    whole(file).is_none_or(|bytes| bytes.contains(&b'"'))
+}
+
+/// Whether each line that is not empty has so many cells; also where that is not known.
+fn is_even(file: &std::path::Path, delimiter: &str, cells: usize) -> bool {
+    let lines = |bytes: Vec<u8>| {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        text.lines().filter(|line| !line.is_empty()).all(|line| cells_of(line, delimiter).len() == cells)
+    };
+    whole(file).is_none_or(lines)
+}
+
+/// The cells of a line; between quotes is no delimiter.
+fn cells_of<'l>(line: &'l str, delimiter: &str) -> Vec<&'l str> {
+    let mut is_quoted = false;
+    let ends = |found: char| {
+        is_quoted ^= found == '"';
+        !is_quoted && delimiter.starts_with(found)
+    };
+    line.split(ends).collect()
 }
 
 impl<'a> Making<'a> {
@@ -292,16 +315,23 @@ impl<'a> Making<'a> {
                 let stem = written.rsplit(['/', '\\']).next().unwrap_or_default();
                 let stem = stem.split('.').next().filter(|stem| !stem.contains("${")).unwrap_or("rows");
                 let name = self.own_name(if stem.is_empty() { "rows" } else { stem });
-                let made = self.feeder(node, &slots);
+                let (made, renamed) = self.feeder(node, &slots);
                 self.feeders.push((name.clone(), made));
+                self.renamed.insert(name.clone(), renamed);
                 self.known_feeders.insert(key, name.clone());
                 name
             }
         };
-        vec![Step::Other(Map::from([("take", feeder)]))]
+        let renamed = self.renamed.get(&feeder).cloned().unwrap_or_default();
+        let mut steps = vec![Step::Other(Map::from([("take", feeder)]))];
+        if !renamed.is_empty() {
+            steps.push(Step::Other(Map::from([("set", renamed)])));
+        }
+        steps
     }
 
-    fn feeder(&mut self, node: &Node<'_>, slots: &[String]) -> Feeder {
+    /// The feeder of a data set, and the variables of the plan that are columns of other names.
+    fn feeder(&mut self, node: &Node<'_>, slots: &[String]) -> (Feeder, Map) {
         let written = node.text("filename").trim();
         let file = self.known(written, node).and_then(|file| self.file_beside(&file));
         let delimiter = delimiter(node);
@@ -313,12 +343,21 @@ impl<'a> Making<'a> {
             _ => None,
         };
         let (Some(file), Some(delimiter), Some(encoding)) = (file, delimiter, encoding) else {
-            let why = "which is not in the plan's folder, or written in a way of its own; a made-up row stands in its place";
-            self.leave_out_request(node, &format!("read rows of {}, {why}", super::shown(written)));
-            let row: Map = slots.iter().map(|slot| (slot.as_str(), format!("{slot} 1"))).collect();
-            let comment = format!("in place of the plan's {}", super::shown(written));
-            return Feeder { comment, rows: vec![row.into()], ..Feeder::default() };
+            return self.made_up(
+                node,
+                slots,
+                "which is not in the plan's folder, or written in a way of its own",
+            );
         };
+        let line = self.first_line(node).unwrap_or_default();
+        let head = cells_of(&line, &delimiter);
+        let head: Vec<&str> = head.into_iter().map(|name| name.trim().trim_matches('"')).collect();
+        let is_plain = !node.flag("quotedData") && encoding != "utf-16";
+        if slots.len() > head.len()
+            || (is_plain && !is_even(&self.plan.folder.join(&file), &delimiter, head.len()))
+        {
+            return self.made_up(node, slots, "whose lines have other numbers of cells");
+        }
         if !node.flag("quotedData") && has_quotes(&self.plan.folder.join(&file)) {
             self.leave_out_request(
                 node,
@@ -335,17 +374,40 @@ impl<'a> Making<'a> {
         }
         let is_named = !node.text("variableNames").trim().is_empty();
         let has_head = !is_named || node.flag("ignoreFirstLine");
-        let line = self.first_line(node).unwrap_or_default();
-        let head: Vec<&str> =
-            line.split(delimiter.as_str()).map(|name| name.trim().trim_matches('"')).collect();
-        if !has_head || head != slots.iter().map(String::as_str).collect::<Vec<_>>() {
-            let names = slots.iter().map(|slot| Value::from(slot.as_str())).collect();
+        let mut renamed = Map::new();
+        let own = match slots.iter().zip(&head).all(|(slot, name)| slot == name) {
+            true => &head[slots.len()..],
+            false => &head[..],
+        };
+        let are_usable = own.iter().enumerate().all(|(at, name)| {
+            name_of(name) == **name && !self.taken.contains(*name) && !own[..at].contains(name)
+        });
+        if has_head && are_usable {
+            self.taken.extend(own.iter().map(|name| (*name).to_owned()));
+            for (slot, name) in slots.iter().zip(&head).filter(|(slot, name)| slot != *name) {
+                renamed.insert(slot.as_str(), format!("${{{name}}}"));
+            }
+        } else {
+            let more = (slots.len()..head.len()).map(|_| self.own_name("column")).collect::<Vec<_>>();
+            let names = slots.iter().chain(&more).map(|slot| Value::from(slot.as_str())).collect();
             feeder.other.insert("header", Value::List(names));
             if has_head {
                 self.leave_out_request(node, "left out the first line of its file, whose names differ from those of the plan: rename them");
             }
         }
-        feeder
+        (feeder, renamed)
+    }
+
+    /// A row in the place of a file.
+    fn made_up(&mut self, node: &Node<'_>, slots: &[String], why: &str) -> (Feeder, Map) {
+        let written = super::shown(node.text("filename").trim());
+        self.leave_out_request(
+            node,
+            &format!("read rows of {written}, {why}; a made-up row stands in its place"),
+        );
+        let row: Map = slots.iter().map(|slot| (slot.as_str(), format!("{slot} 1"))).collect();
+        let comment = format!("in place of the plan's {written}");
+        (Feeder { comment, rows: vec![row.into()], ..Feeder::default() }, Map::new())
     }
 
     fn counted(&mut self, node: &Node<'_>) -> Option<Step> {
@@ -531,6 +593,8 @@ fn delimiter(node: &Node<'_>) -> Option<String> {
     let delimiter = match written {
         "" => ",",
         "\\t" => "\t",
+        // no line has it: a sign that no text has
+        "\n" | "\\n" | "\\r\\n" => "\u{1f}",
         other => other,
     };
     (delimiter.chars().count() == 1).then(|| delimiter.to_owned())

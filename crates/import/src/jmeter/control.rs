@@ -73,6 +73,7 @@ impl<'a> Making<'a> {
                 steps
             }
             "TestAction" => self.action(node, scope),
+            "JSR223Sampler" | "BeanShellSampler" => self.script_sampler(node, scope),
             "GenericController" | "RecordingController" => self.steps(&node.children, scope),
             "CriticalSectionController" => {
                 self.leave_out(node, "let one thread at a time into it");
@@ -97,6 +98,19 @@ impl<'a> Making<'a> {
                 Vec::new()
             }
         }
+    }
+
+    /// A sampler that is a script.
+    fn script_sampler(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Vec<Step> {
+        let is_alone = node.children.iter().all(|child| !child.is_enabled() || super::is_listener(child));
+        let made = if is_alone { self.scripted(node) } else { None };
+        let Some(made) = made else {
+            self.unknown(node);
+            return Vec::new();
+        };
+        let mut steps = self.pauses(scope);
+        steps.extend(made);
+        steps
     }
 
     /// What is no known sampler or controller.
@@ -190,7 +204,7 @@ impl<'a> Making<'a> {
     }
 
     /// Steps under a condition, and what has to be set before it.
-    fn conditional(&mut self, condition: &str, steps: Vec<Step>) -> Vec<Step> {
+    pub(super) fn conditional(&mut self, condition: &str, steps: Vec<Step>) -> Vec<Step> {
         self.around("when", format!("${{{condition}}}").into(), steps, None)
     }
 

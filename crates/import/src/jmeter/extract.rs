@@ -5,7 +5,7 @@ use tidemark_scenario::source::{Map, Request, verbatim};
 use super::function::set;
 use super::tree::Node;
 use super::{Making, Scope};
-use crate::plan::quoted;
+use crate::plan::{concat, quoted};
 
 /// Most groups of an expression that are variables of their own.
 const GROUPS_MAX: usize = 50;
@@ -122,7 +122,7 @@ impl<'a> Making<'a> {
                 }
             }
         }
-        let whole = format!("concat({})", pieces.join(", "));
+        let whole = concat(&pieces);
         let whole = match default {
             Some(default) => format!("default({whole}, {default})"),
             None => format!("default({whole}, default({slot}, missing))"),

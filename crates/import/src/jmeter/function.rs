@@ -6,7 +6,7 @@ use super::Making;
 use super::text::unescaped;
 use super::tree::Node;
 use super::value::{Expr, Holds};
-use crate::plan::quoted;
+use crate::plan::{VALUES_MAX, concat, quoted};
 
 /// Most digits of a random text of digits: those of a number.
 const DIGITS_MAX: usize = 18;
@@ -263,14 +263,24 @@ fn random_text(length: &Expr, letters: &str) -> Option<Expr> {
         return Some(Expr::plain(format!("pad(random(0, {}), {count})", "9".repeat(count))));
     }
     // in as many draws as there are letters
-    const DRAWS_MAX: usize = 24;
+    const DRAWS_MAX: usize = 64;
     if count == 0 || count > DRAWS_MAX || sorted.len() > 64 {
         return None;
     }
     let choices: Vec<String> = letters.chars().map(|letter| quoted(&letter.to_string())).collect();
-    let one = if choices.len() == 1 { choices[0].clone() } else { format!("pick({})", choices.join(", ")) };
-    let draws = vec![one; count];
-    Some(Expr::computed(if count == 1 { draws[0].clone() } else { format!("concat({})", draws.join(", ")) }))
+    Some(Expr::computed(concat(&vec![pick(&choices); count])))
+}
+
+/// One of these, each as likely.
+fn pick(choices: &[String]) -> String {
+    match choices.split_at_checked(VALUES_MAX) {
+        _ if choices.len() == 1 => choices[0].clone(),
+        Some((first, rest)) if !rest.is_empty() => {
+            let (all, first) = (choices.len(), first.join(", "));
+            format!("if(random(1, {all}) <= {VALUES_MAX}, pick({first}), {})", pick(rest))
+        }
+        _ => format!("pick({})", choices.join(", ")),
+    }
 }
 
 /// A format of Java's SimpleDateFormat as strftime's.
@@ -395,6 +405,11 @@ mod tests {
         assert_eq!(of("8", "").as_deref(), Some("random_text(8)"));
         assert_eq!(of("3", "0123456789").as_deref(), Some("pad(random(0, 999), 3)"));
         assert_eq!(of("2", "ab").as_deref(), Some("concat(pick('a', 'b'), pick('a', 'b'))"));
+        let letters = "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'";
+        let found = format!("if(random(1, 18) <= 16, pick({letters}), pick('q', 'r'))");
+        assert_eq!(of("1", "abcdefghijklmnopqr"), Some(found));
+        let ones = ["'a'"; 16].join(", ");
+        assert_eq!(of("18", "a"), Some(format!("concat(concat({ones}), concat('a', 'a'))")));
         assert_eq!(of("200", "ab"), None);
     }
 }

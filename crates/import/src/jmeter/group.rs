@@ -55,6 +55,10 @@ pub(super) struct Group {
     pub(super) groups: usize,
     /// The variable with the whole body of the last answer.
     pub(super) body: Option<String>,
+    /// Whether a session ends where a request fails.
+    pub(super) ends_on_error: bool,
+    /// The variable that is missing behind a request that failed.
+    pub(super) answered: Option<String>,
 }
 
 impl Group {
@@ -68,8 +72,8 @@ impl Group {
 pub(super) enum GroupLoad {
     /// Until it is stopped.
     Lasting(Box<Load>),
-    /// So many sessions, begun over so many seconds.
-    Once { sessions: f64, users: f64, over_s: f64 },
+    /// So many sessions, begun over so many seconds, and ended after so many.
+    Once { sessions: f64, users: f64, over_s: f64, within_s: Option<f64> },
 }
 
 /// Whether an element is a thread group.
@@ -93,7 +97,6 @@ impl<'a> Making<'a> {
             | "OpenModelThreadGroup" => {}
             kind => return self.leave_out_request(node, &format!("run its threads as a {kind} does")),
         }
-        self.on_error(node);
         let rounds = self.rounds(node);
         let threads = self.number(node.text("ThreadGroup.num_threads"), node);
         let is_plain = node.kind() == "ThreadGroup";
@@ -111,10 +114,12 @@ impl<'a> Making<'a> {
         let is_one = threads.is_some_and(|threads| threads == 1.0);
         let is_thread = keeps || (rounds.is_some() && !(is_plain && is_one));
         let name = self.session_name(node);
+        let ends_on_error = self.on_error(node, is_thread, rounds);
         self.group = Group {
             name: node.name().to_owned(),
             is_thread,
             threads: threads.unwrap_or(1.0),
+            ends_on_error,
             ..Group::default()
         };
         let steps = self.session_steps(node, scope, beside, rounds);
@@ -251,20 +256,26 @@ impl<'a> Making<'a> {
         slot
     }
 
-    fn on_error(&mut self, node: &Node<'_>) {
+    /// Whether a failed request ends its session: where that is the round or the thread that JMeter ends. Else it is told.
+    fn on_error(&mut self, node: &Node<'_>, is_thread: bool, rounds: Option<u64>) -> bool {
+        let is_only = rounds == Some(1);
         let would = match node.text("ThreadGroup.on_sample_error") {
+            "startnextloop" if !is_thread || is_only => return true,
+            // only threads with a number of rounds do not begin again
+            "stopthread" if is_only || (is_thread && rounds.is_some()) => return true,
             "startnextloop" => "begun the next round after a failed request",
             "stopthread" => "ended the thread after a failed request",
             "stoptest" | "stoptestnow" => "ended the whole test after a failed request",
-            _ => return,
+            _ => return false,
         };
         self.leave(node, would, would.starts_with("ended"));
+        false
     }
 
     fn set_up(&mut self, node: &'a Node<'a>, scope: &Scope<'a>, beside: &'a [Node<'a>]) {
         let rounds = self.rounds(node);
         let threads = self.given(node.text("ThreadGroup.num_threads"), 1.0, "threads", node);
-        self.on_error(node);
+        self.on_error(node, true, rounds);
         if rounds == Some(0) || threads < 1.0 {
             return;
         }
@@ -317,7 +328,7 @@ impl<'a> Making<'a> {
         if node.flag("ThreadGroup.delayedStart") {
             self.note(format!("{}: threads are made only when they start, as always here", node.title()));
         }
-        if let (Some(rounds), None) = (rounds, duration_s) {
+        if let Some(rounds) = rounds {
             if self.group.pace_s.is_some() || self.group.arrivals.is_some() {
                 self.leave_out_request(node, "kept its rounds to a timer's rate");
             }
@@ -326,19 +337,18 @@ impl<'a> Making<'a> {
             }
             if !is_thread {
                 // one thread: its rounds are the sessions
-                return Some(GroupLoad::Once { sessions: rounds as f64, users: 1.0, over_s: 0.0 });
+                let sessions = rounds as f64;
+                return Some(GroupLoad::Once { sessions, users: 1.0, over_s: 0.0, within_s: duration_s });
             }
-            let over_s = if threads > 1.0 { ramp_s } else { 0.0 };
+            let ramp_s = if threads > 1.0 { ramp_s } else { 0.0 };
+            // the ramp may be cut off
+            let over_s = duration_s.map_or(ramp_s, |within_s| within_s.min(ramp_s));
+            let share = if over_s > 0.0 { over_s / ramp_s } else { 1.0 };
+            let sessions = (threads * share).round().max(1.0);
             if over_s > 0.0 && threads > CONNECTIONS {
                 self.limits.insert("connections", threads as u64);
             }
-            return Some(GroupLoad::Once { sessions: threads, users: threads, over_s });
-        }
-        if rounds.is_some() {
-            self.leave_out_request(
-                node,
-                "ended each thread after a number of rounds, if its time was not up; here users begin again",
-            );
+            return Some(GroupLoad::Once { sessions, users: threads, over_s, within_s: duration_s });
         }
         if duration_s.is_none() {
             self.note(format!(
@@ -378,16 +388,26 @@ impl<'a> Making<'a> {
             }
             return Some(GroupLoad::Lasting(Box::new(Load { pace, phases, ..Load::default() })));
         }
-        let hold = match duration.filter(|text| text.contains("${") && duration_s.is_some()) {
-            Some(text) => self.expression(text, node).map(|expr| match ramp_s {
-                ramp if ramp > 0.0 => format!("${{{} - {ramp}}}s", expr.text),
-                _ => format!("${{{}}}s", expr.text),
-            }),
-            None => None,
+        let ramp_setting = self.of_setting(node.text("ThreadGroup.ramp_time"), node);
+        let ramp_setting = ramp_setting.filter(|_| ramp_s > 0.0);
+        let duration = duration.filter(|_| duration_s.is_some());
+        let hold: Scalar = match (duration.and_then(|text| self.of_setting(text, node)), &ramp_setting) {
+            (None, Some(ramp)) if duration.is_some() => format!("${{{total_s} - {ramp}}}s").into(),
+            (None, _) => time(total_s - ramp_s),
+            (Some(all), Some(ramp)) => format!("${{{all} - {ramp}}}s").into(),
+            (Some(all), None) if ramp_s > 0.0 => format!("${{{all} - {ramp_s}}}s").into(),
+            (Some(all), None) => format!("${{{all}}}s").into(),
         };
-        let ramp = (ramp_s > 0.0).then(|| time(ramp_s));
-        let hold = Some(hold.map_or_else(|| time(total_s - ramp_s), Scalar::from));
+        let hold = Some(hold);
+        let ramp = ramp_setting.map_or_else(|| time(ramp_s), |ramp| format!("${{{ramp}}}s").into());
+        let ramp = Some(ramp).filter(|_| ramp_s > 0.0);
         Some(GroupLoad::Lasting(Box::new(Load { users: Some(users), pace, ramp, hold, ..Load::default() })))
+    }
+
+    /// A number of the plan that a setting holds, as an expression.
+    fn of_setting(&mut self, text: &str, node: &Node<'_>) -> Option<String> {
+        let expr = if text.contains("${") { self.expression(text.trim(), node)? } else { return None };
+        (!expr.text.starts_with('\'')).then_some(expr.text)
     }
 
     /// The number of users: a setting, whatever the plan has.
@@ -583,24 +603,30 @@ impl<'a> Making<'a> {
         if let [(_, load)] = &loads[..] {
             return match load {
                 GroupLoad::Lasting(load) => (load.as_ref().clone(), None),
-                GroupLoad::Once { sessions, users, over_s } => {
-                    (once(*sessions, *users, *over_s), Some(*sessions as u64))
+                GroupLoad::Once { sessions, users, over_s, within_s } => {
+                    (once(*sessions, *users, *over_s, *within_s), Some(*sessions as u64))
                 }
             };
         }
         // the end of the longest
         let lengths = loads.iter().map(|(_, load)| match load {
             GroupLoad::Lasting(load) => length_s(load),
-            GroupLoad::Once { over_s, .. } => over_s + HOLD_S,
+            GroupLoad::Once { over_s, within_s, .. } => within_s.unwrap_or(over_s + HOLD_S),
         });
         let longest = lengths.fold(HOLD_S, f64::max);
         let mut each = Load::default();
         let mut ends = false;
+        let mut longer = Vec::new();
         for (name, load) in &loads {
             let load = match load {
                 GroupLoad::Lasting(load) => load.as_ref().clone(),
-                GroupLoad::Once { sessions, over_s, .. } => {
+                GroupLoad::Once { sessions, over_s, within_s, .. } => {
                     ends = true;
+                    longer.extend(within_s.filter(|within_s| *within_s < longest).map(|within_s| {
+                        format!(
+                            "{name}: its threads end after {longest} s, and not after the plan's {within_s} s"
+                        )
+                    }));
                     let over_s = over_s.max(1.0);
                     let rate = Scalar::from(Rate(sessions / over_s)).as_str().to_owned();
                     let mut phases = vec![arriving(over_s, rate, None)];
@@ -617,13 +643,15 @@ impl<'a> Making<'a> {
                 "threads with a number of rounds have {longest} s for them; what is not done then is cut off"
             ));
         }
+        longer.into_iter().for_each(|note| self.note(note));
         (each, None)
     }
 }
 
 /// So many sessions, and no more.
-fn once(sessions: f64, users: f64, over_s: f64) -> Load {
-    let hold = Some(time(if over_s * 2.0 > ENOUGH_S { over_s + ENOUGH_S } else { ENOUGH_S }));
+fn once(sessions: f64, users: f64, over_s: f64, within_s: Option<f64>) -> Load {
+    let enough_s = if over_s * 2.0 > ENOUGH_S { over_s + ENOUGH_S } else { ENOUGH_S };
+    let hold = Some(time(within_s.unwrap_or(enough_s)));
     let comment =
         "It is over when they have ended (limits: sessions), at the latest after this time.".to_owned();
     if over_s > 0.0 {

@@ -92,17 +92,42 @@ impl<'a> Making<'a> {
             self.leave_out_request(node, &format!("sent a request; this is beyond {STEPS_MAX}"));
             return Vec::new();
         }
-        let mut steps = self.pauses(&scope);
+        let mut steps = self.scripts(&scope, "PreProcessor");
+        steps.extend(self.pauses(&scope));
         let before = std::mem::take(&mut self.before);
         let after = std::mem::take(&mut self.after);
         let request = self.request(node, &scope);
         steps.append(&mut std::mem::replace(&mut self.before, before));
-        if let Some(request) = request {
+        if let Some(mut request) = request {
+            let ends = self.ends_where_failed(&mut request);
             steps.push(request.into());
+            steps.extend(ends);
             steps.append(&mut self.after);
+            steps.extend(self.scripts(&scope, "PostProcessor"));
         }
         self.after = after;
         steps
+    }
+
+    /// Ends the session where the request fails, if its thread group does: what a failed request extracts is missing.
+    fn ends_where_failed(&mut self, request: &mut Request) -> Vec<Step> {
+        if !self.group.ends_on_error && !self.asks_last {
+            return Vec::new();
+        }
+        let name = self.answered();
+        request.extract.insert(name.clone(), "status");
+        if !self.group.ends_on_error {
+            return Vec::new();
+        }
+        let steps = vec![Step::Other(Map::from([("end", "session")]))];
+        self.conditional(&format!("not exists({name})"), steps)
+    }
+
+    /// The variable that is missing behind a request that failed.
+    pub(super) fn answered(&mut self) -> String {
+        let name = self.group.answered.take().unwrap_or_else(|| self.own_name("answered"));
+        self.group.answered = Some(name.clone());
+        name
     }
 
     fn request(&mut self, node: &'a Node<'a>, scope: &Scope<'a>) -> Option<Request> {
@@ -235,6 +260,16 @@ impl<'a> Making<'a> {
         let (domain_value, port_value, protocol_value) = (known(domain)?, known(port)?, known(protocol)?);
         if protocol_value.trim().eq_ignore_ascii_case("file") {
             return None;
+        }
+        // of a list of URLs
+        if domain_value.trim().is_empty()
+            && reference_end(path) == Some(path.len())
+            && let Some(Expr { text, value: None, .. }) = self.expression(path, node)
+        {
+            let would = "sent its request to the host that a variable names; here it goes to the system, and not to another host";
+            self.leave_out_request(node, would);
+            let origin = self.system.clone().unwrap_or_else(|| "http://localhost".to_owned());
+            return Some(Place { known: origin.clone(), origin, path: format!("${{{text}}}") });
         }
         let domain = match domain_value.trim() {
             "" => "localhost".to_owned(),

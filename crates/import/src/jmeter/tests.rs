@@ -403,7 +403,7 @@ fn what_has_no_counterpart_is_told_with_its_line() {
             bean(
                 "JSR223PreProcessor",
                 "make",
-                &[("script", "// a comment\nimport x.Y\nvars.put(\"token\", \"t\")")],
+                &[("script", "// a comment\nimport x.Y\nvars.put(\"token\", sign(\"t\"))")],
             ),
             bean("SyncTimer", "Together", &[("groupSize", "5")]),
             get("A", "/a?t=${token}", &bean("XPathAssertion", "X", &[("XPath.xpath", "//a")])),
@@ -418,7 +418,7 @@ fn what_has_no_counterpart_is_told_with_its_line() {
     let lines: Vec<&str> = text.lines().collect();
     for (element, would, is_request) in [
         ("CacheManager \"Cache\"", "answered from its cache", false),
-        ("JSR223PreProcessor \"make\"", "run its script: vars.put(\"token\", \"t\")", false),
+        ("JSR223PreProcessor \"make\"", "run its script: vars.put(\"token\", sign(\"t\"))", false),
         ("SyncTimer \"Together\"", "held 5 threads back", false),
         ("HTTPSamplerProxy \"A\"", "put what a script sets as ${token} in its place", true),
         ("XPathAssertion \"X\"", "checked the XPath //a", false),

@@ -96,7 +96,7 @@ impl<'a> Making<'a> {
     }
 
     /// How many thread groups are driven beside each other.
-    fn groups(&self) -> usize {
+    pub(super) fn groups(&self) -> usize {
         let children = self.trees.main().iter().flat_map(|plan| &plan.children);
         let is_one = |node: &&Node<'_>| {
             let is_aside = matches!(node.kind(), "SetupThreadGroup" | "PostThreadGroup");

@@ -7,8 +7,10 @@ use super::text::{Piece, pieces, unescaped};
 use super::tree::Node;
 use crate::har::hidden::is_secret_name;
 use crate::names::{free, name_of};
-use crate::plan::quoted;
+use crate::plan::{concat, quoted};
 
+/// JMeter's own variable that says whether the last request ended well.
+pub(super) const LAST_SAMPLE_OK: &str = "JMeterThread.last_sample_ok";
 /// Deepest chain of variables that name each other.
 const DEPTH_MAX: usize = 16;
 /// Longest expression that is put together, bytes.
@@ -162,12 +164,12 @@ impl Making<'_> {
             return parts.pop();
         }
         let value: Option<String> = parts.iter().map(|part| part.value.as_deref()).collect();
-        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-        if texts.iter().map(|text| text.len()).sum::<usize>() > EXPRESSION_MAX {
+        let texts: Vec<String> = parts.iter().map(|part| part.text.clone()).collect();
+        if texts.iter().map(String::len).sum::<usize>() > EXPRESSION_MAX {
             return None;
         }
         Some(Expr {
-            text: format!("concat({})", texts.join(", ")),
+            text: concat(&texts),
             value,
             is_plain: parts.iter().all(|part| part.is_plain),
             decoded: None,
@@ -217,6 +219,10 @@ impl Making<'_> {
     /// A variable of the plan, if anything sets it.
     pub(super) fn variable(&mut self, name: &str, node: &Node<'_>, depth: usize) -> Option<Expr> {
         let name = name.trim();
+        if name == LAST_SAMPLE_OK && self.asks_last {
+            let answered = self.answered();
+            return Some(Expr::computed(format!("if(exists({answered}), 'true', 'false')")));
+        }
         if let Some(variable) = self.variables.get(name) {
             let text = variable.name.clone();
             return Some(match variable.holds {
@@ -317,14 +323,16 @@ impl Making<'_> {
 
     /// Tells that nothing sets a variable. JMeter leaves its name then, unless a script sets it.
     fn tell_unset(&mut self, name: &str, node: &Node<'_>) -> Option<Expr> {
-        let is_of_script = self.script_texts.iter().any(|text| text.contains(name));
+        let is_of_jmeter = ["JMeterThread.", "START.", "TESTSTART."].iter().any(|own| name.starts_with(own));
+        let is_of_script = is_of_jmeter || self.script_texts.iter().any(|text| text.contains(name));
         let written = (!is_of_script).then(|| Expr::literal(&format!("${{{name}}}")));
         if !self.told_unset.insert((name.to_owned(), node.element.line)) {
             return written;
         }
         let name = super::shown(name);
         if is_of_script {
-            let would = format!("put what a script sets as ${{{name}}} in its place");
+            let who = if is_of_jmeter { "JMeter" } else { "a script" };
+            let would = format!("put what {who} sets as ${{{name}}} in its place");
             self.leave_out_request(node, &would);
         } else {
             let note =

@@ -87,7 +87,9 @@ impl Making<'_> {
                     true,
                 );
             }
-            "hibernate" | "max_ssh_startup_per_core" | "ports_range" | "tcp_reuseaddr" | "ip_transparent" => {
+            // they are about Tsung's own machine
+            "hibernate" | "max_ssh_startup_per_core" | "ports_range" | "tcp_reuseaddr" => {}
+            "ip_transparent" => {
                 self.tell(
                     option,
                     format!("set {name} to {:?}, which is about Tsung's own machine", shown(value)),

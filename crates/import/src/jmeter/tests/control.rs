@@ -195,3 +195,82 @@ fn modules_and_included_plans_are_written_out() {
         "{left_out:?}"
     );
 }
+
+#[test]
+fn a_failed_request_ends_what_jmeter_ends() {
+    let one = get("A", "/a", "");
+    let (endless, few) = (group("Users", "", &one), rounds("5", "1", "2", &one));
+    for (word, threads, ends, told) in [
+        ("continue", &few, false, 0),
+        ("startnextloop", &endless, true, 0),
+        ("stopthread", &endless, false, 1),
+        ("startnextloop", &few, false, 1),
+        ("stopthread", &few, true, 0),
+        ("stoptest", &few, false, 1),
+    ] {
+        let end = format!("{}</ThreadGroup>", text("ThreadGroup.on_sample_error", word));
+        let (yaml, left_out) = checked(&made(&plan(&threads.replace("</ThreadGroup>", &end))));
+        let parts =
+            ["extract: {answered: status}\n", "- when: ${not exists(answered)}\n", "- end: session\n"];
+        assert_eq!(parts.iter().all(|part| yaml.contains(part)), ends, "{word}\n{yaml}");
+        assert_eq!(left_out.len(), told, "{word}: {left_out:?}");
+    }
+    let condition = [
+        text("IfController.condition", "${JMeterThread.last_sample_ok}"),
+        flag("IfController.useExpression", true),
+    ];
+    let found = steps(&[one, node("IfController", "I", &condition.concat(), &get("B", "/b", ""))].concat());
+    assert_is(
+        &found,
+        "
+- GET: /a
+  label: A
+  extract: {answered: status}
+- when: ${lower(text(if(exists(answered), 'true', 'false'))) == 'true'}
+  steps:
+    - GET: /b
+      label: B
+      extract: {answered: status}
+",
+    );
+}
+
+#[test]
+fn scripts_that_set_variables_are_steps() {
+    let script = |kind: &str, code: &str| bean(kind, "S", &[("script", code), ("scriptLanguage", "groovy")]);
+    let around = [
+        script(
+            "JSR223PreProcessor",
+            "def made = UUID.randomUUID().toString(); // another\nvars.put(\"id\", made)",
+        ),
+        script("BeanShellPostProcessor", "vars.put('who', \"user-\" + vars.get(\"id\"));"),
+    ];
+    let found = steps(
+        &[
+            script("JSR223Sampler", "log.info('begin')\nThread.sleep(100)"),
+            get("A", "/a/${id}", &around.concat()),
+            get("B", "/b/${who}", ""),
+        ]
+        .concat(),
+    );
+    assert_is(
+        &found,
+        r#"
+- think: 100ms
+- set: {made: "${uuid()}"}
+- set: {id: "${made}"}
+- GET: /a/${path(id)}
+  label: A
+- set: {who: "${concat('user-', id)}"}
+- GET: /b/${path(who)}
+  label: B
+"#,
+    );
+    // one with a statement that is not known is told as a whole
+    let (_, left_out) = steps_and_left_out(&get(
+        "A",
+        "/a/${id}",
+        &script("JSR223PreProcessor", "vars.put(\"id\", \"1\")\nif (a) { b() }"),
+    ));
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+}

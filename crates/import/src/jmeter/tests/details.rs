@@ -29,6 +29,12 @@ fn groups_of_an_expression_are_variables_where_something_names_them() {
         .replace('\'', "\"")
         .as_str(),
     );
+    // a URL by itself
+    let lone = node("HTTPSamplerProxy", "L", &text("HTTPSampler.path", "${x}"), "");
+    let (found, left_out) =
+        steps_and_left_out(&[get("A", "/a", &regex(&[("RegexExtractor.template", "$1$")])), lone].concat());
+    assert!(found.contains("- GET: ${x}\n"), "{found}");
+    assert!(left_out.len() == 1 && left_out[0].contains("here it goes to the system"), "{left_out:?}");
     // of the second match
     let second = regex(&[("RegexExtractor.template", "$1$"), ("RegexExtractor.match_number", "2")]);
     let found = steps(&[get("A", "/a", &second), uses.clone()].concat());
@@ -184,4 +190,15 @@ fn more_functions_are_expressions() {
             "{function}: {left_out:?}\n{yaml}"
         );
     }
+}
+
+#[test]
+fn texts_of_the_first_format_are_decoded() {
+    let off = get("Off", "%2Foff", "").replace("enabled=\"true\"", "").replace(
+        "</HTTPSamplerProxy>",
+        "<boolProp name=\"TestElement.enabled\">false</boolProp></HTTPSamplerProxy>",
+    );
+    let whole = plan(&group("Users", "", &[get("A", "%2Fa+b", ""), off].concat()));
+    let (yaml, _) = checked(&made(&whole.replace("version=\"1.2\"", "version=\"1.0\"")));
+    assert!(yaml.contains("GET: /a%20b\n") && !yaml.contains("/off"), "{yaml}");
 }

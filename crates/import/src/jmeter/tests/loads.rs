@@ -131,6 +131,41 @@ fn data_sets_counters_and_random_variables_are_drawn_each_round() {
     ] {
         assert!(yaml.contains(part), "{part}\n{yaml}");
     }
+    // a first line with other names, and cells that the plan does not name
+    for (file, names, skips, feeder, set) in [
+        ("users.csv", "name,id", "false", "file: users.csv, delimiter: ;, header: [name, id]", ""),
+        (
+            "heads.csv",
+            "name,id",
+            "true",
+            "file: heads.csv, delimiter: ;",
+            "- set: {name: \"${user}\", id: \"${no}\"}",
+        ),
+        ("heads.csv", "name", "false", "file: heads.csv, delimiter: ;, header: [name, column, column_2]", ""),
+        ("users.csv", "name,id,more", "false", "rows: [{name: name 1, id: id 1, more: more 1}]", ""),
+        ("uneven.csv", "name", "false", "rows: [{name: name 1}]", ""),
+    ] {
+        fs::write(folder.path().join("heads.csv"), "user;no;town\nann;1;Ulm\n").unwrap();
+        fs::write(folder.path().join("uneven.csv"), "ann;1\nbob\n").unwrap();
+        let properties = [
+            ("filename", file),
+            ("variableNames", names),
+            ("ignoreFirstLine", skips),
+            ("delimiter", ";"),
+            ("shareMode", "shareMode.all"),
+            ("recycle", "true"),
+        ];
+        let set_of = bean("CSVDataSet", "C", &properties);
+        let made = made_in(
+            folder.path(),
+            &plan(&group("Users", "", &format!("{set_of}{}", get("A", "/${name}", "")))),
+            &[],
+        );
+        let yaml = made.checked_in(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(yaml.contains(&format!("{{{feeder}}}")) || yaml.contains(feeder), "{feeder}\n{yaml}");
+        assert!(yaml.contains(set), "{set}\n{yaml}");
+        assert_eq!(made.left_out.is_empty(), !feeder.starts_with("rows"), "{:?}", made.left_out);
+    }
     // a file that is not there
     let (yaml, left_out) = checked(&super::tests::made(&text));
     assert!(
@@ -151,6 +186,34 @@ fn loads_are_those_of_the_thread_groups() {
     assert!(found.contains("  users: 1\n") && found.contains("limits:\n  sessions: 50\n"), "{found}");
     let found = load(&plan(&rounds("7", "0", "50", &one)));
     assert!(found.contains("  users: 7\n") && found.contains("limits:\n  sessions: 7\n"), "{found}");
+    // those with a duration end then, whatever is left of their rounds
+    let within = |threads: &str, ramp: &str, s: &str| {
+        let until = format!(
+            "{}{}</ThreadGroup>",
+            flag("ThreadGroup.scheduler", true),
+            text("ThreadGroup.duration", s)
+        );
+        plan(&rounds(threads, ramp, "3", &one).replace("</ThreadGroup>", &until))
+    };
+    for (threads, ramp, s, rate, hold, sessions) in [
+        ("20", "10", "60", "2/s", "1m", 20),
+        ("20", "10", "5", "2/s", "5s", 10),
+        ("7", "0", "60", "", "1m", 7),
+    ] {
+        let (yaml, left_out) = checked(&made(&within(threads, ramp, s)));
+        assert!(left_out.is_empty(), "{left_out:?}");
+        let (hold, sessions) = (format!("  hold: {hold}\n"), format!("  sessions: {sessions}\n"));
+        for part in [hold.as_str(), sessions.as_str(), rate, "- repeat: 3\n"] {
+            assert!(yaml.contains(part), "{part}\n{yaml}");
+        }
+    }
+    // properties stay settings, and one that would change nothing is none
+    let asks = plan(&group("Users", "", &one))
+        .replace(">5<", ">${__P(ramp,5)}<")
+        .replace(">60<", ">${__P(length,60)}<");
+    assert_is(&load(&asks), "load:\n  users: 10\n  ramp: ${ramp}s\n  hold: ${length - ramp}s");
+    let (yaml, _) = checked(&made(&plan(&rounds("${__P(threads,7)}", "0", "2", &one))));
+    assert!(!yaml.contains("settings:"), "{yaml}");
     let ultimate = |rows: &[[u32; 5]]| {
         let rows: String = rows
             .iter()
