@@ -106,6 +106,7 @@ fn stages_are_tagged_with() {
 fn k6_summary() {
     let told = run(r"
         import { textSummary, jUnit, humanizeValue } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js';
+        import { htmlReport } from 'https://raw.githubusercontent.com/benc-uk/k6-reporter/2.4.0/dist/bundle.js';
         const data = {
             options: { summaryTrendStats: ['avg', 'p(95)'], summaryTimeUnit: '' },
             metrics: {
@@ -119,13 +120,14 @@ fn k6_summary() {
                 vus: { type: 'gauge', contains: 'default', values: { value: 1, min: 1, max: 20 } },
             },
             root_group: { name: '', checks: [{ name: 'is there', passes: 4, fails: 0 }], groups: [
-                { name: 'shop', checks: [{ name: 'is quick', passes: 3, fails: 1 }], groups: [] },
+                { name: 'shop', path: '::shop', checks: [{ name: 'is quick', passes: 3, fails: 1 }], groups: [] },
             ] },
         };
         export default function () {
             return [
                 textSummary(data, { indent: ' ', enableColors: false }), jUnit(data, { name: 'a & b' }),
                 humanizeValue(0.5, { type: 'rate' }), textSummary(data, { enableColors: true }).includes('\x1b[32m'),
+                htmlReport(data, { title: 'a < b' }),
             ];
         }");
     let told: Vec<serde_json::Value> = serde_json::from_str(&told.returned.unwrap()).unwrap();
@@ -154,6 +156,16 @@ fn k6_summary() {
         assert!(junit.contains(part), "{junit}");
     }
     assert_eq!((told[2].as_str(), told[3].as_bool()), (Some("50.00%"), Some(true)));
+    let page = told[4].as_str().unwrap();
+    for part in [
+        "<title>a &lt; b</title>",
+        "<td>checks</td><td>rate&gt;0.9</td>",
+        "<td>::shop</td><td>is quick</td><td>3</td><td>1</td>",
+        "<td>http_req_duration</td><td>avg=500µs p(95)=1m1s</td>",
+        "<td>http_reqs</td><td>count=1200 rate=39.98321</td>",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
 }
 
 #[test]
@@ -367,6 +379,8 @@ fn libraries_are_known_by_their_place() {
         ("https://jslib.k6.io/url/1.0.0/index.js", true),
         ("https://raw.githubusercontent.com/grafana/jslib.k6.io/main/lib/papaparse/5.1.1/index.js", true),
         ("https://raw.githubusercontent.com/grafana/k6-jslib-summary/v0.0.3/index.js", true),
+        ("https://raw.githubusercontent.com/benc-uk/k6-reporter/main/dist/bundle.js", true),
+        ("https://cdn.jsdelivr.net/gh/benc-uk/k6-reporter@3.0.4/dist/bundle.js", true),
         ("https://raw.githubusercontent.com/somebody/url/main/index.js", false),
         ("https://jslib.k6.io/ajv/6.12.5/index.js", false),
         ("https://example.org/k6-utils/1.4.0/index.js", false),
