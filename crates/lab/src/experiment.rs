@@ -468,6 +468,7 @@ impl Experiment {
             script_stopped,
             script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
             thresholds: &findings.thresholds,
+            judges_without_requests: findings.judges_without_requests,
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });

@@ -592,6 +592,17 @@ export default () => { http.get(`${__ENV.BASE}/`); };");
 let n = 0;
 export default () => { n += 1; http.get(n < 5 ? `${__ENV.BASE}/` : 'http://127.0.0.2:9/'); };");
     assert!(status == 1 && shown.contains("http://127.0.0.2:9 is not among"), "{shown}");
+    // what sends nothing is judged by its own thresholds, if they are of something else than requests
+    for (thresholds, wanted) in
+        [("made: ['count==1']", 0), ("made: ['count==2']", 1), ("http_reqs: ['count<9']", 3), ("", 3)]
+    {
+        let (status, shown) = run(&format!(
+            "import {{ Counter }} from 'k6/metrics'; const made = new Counter('made');
+export const options = {{ iterations: 1, thresholds: {{ {thresholds} }} }};
+export default () => {{ made.add(1); console.log('it ran'); }};"
+        ));
+        assert!(status == wanted && shown.contains("it ran"), "{thresholds}: {status} {shown}");
+    }
 }
 
 #[test]
@@ -600,7 +611,7 @@ fn mistakes_are_refused_before_anything_is_sent() {
     for (text, words) in [
         ("export default function () { let x = ; }", "it.js:1"),
         ("import { browser } from 'k6/browser'; export default () => {};", "browser"),
-        ("export default () => {};", "send no request"),
+        ("export default () => { throw new Error('early'); };", "before it sent a request"),
         (
             "import http from 'k6/http'; export default () => { http.get(`${__ENV.NONE}/a`); };",
             "\"undefined/a\", which is no URL",
