@@ -119,11 +119,19 @@ export const clickLink = (response, given) => {
 
 // ---- requests
 
+// as Go prints it
+const printed = (value) => {
+  if (value === null || value === undefined) return "<nil>";
+  if (typeof value !== "object" || value instanceof Date) return String(value);
+  if (Array.isArray(value)) return `[${value.map(printed).join(" ")}]`;
+  return `map[${Object.keys(value).sort().map((name) => `${name}:${printed(value[name])}`).join(" ")}]`;
+};
+
 const formOf = (values) => {
   const parts = [];
   for (const name of Object.keys(values).sort()) {
     for (const value of Array.isArray(values[name]) ? values[name] : [values[name]]) {
-      parts.push(`${escaped(name)}=${escaped(value === null || value === undefined ? "<nil>" : String(value))}`);
+      parts.push(`${escaped(name)}=${escaped(printed(value))}`);
     }
   }
   return parts.join("&");
@@ -140,7 +148,7 @@ const multipartOf = (values) => {
     if (value instanceof FileData) {
       head += `; filename="${quoted(value.filename)}"\r\nContent-Type: ${value.content_type}`;
     }
-    parts.push(host.bytesOf(`${head}\r\n\r\n`), host.bytesOf(value instanceof FileData ? value.data : String(value)), host.bytesOf("\r\n"));
+    parts.push(host.bytesOf(`${head}\r\n\r\n`), host.bytesOf(value instanceof FileData ? value.data : printed(value)), host.bytesOf("\r\n"));
   }
   parts.push(host.bytesOf(`--${boundary}--\r\n`));
   return [host.joined(parts), `multipart/form-data; boundary=${boundary}`];
