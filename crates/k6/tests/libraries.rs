@@ -597,9 +597,10 @@ exports.default = function () {
     assert_eq!(once.returned.as_deref(), Some("[8,200,true]"));
     assert_eq!(checks(&once), [("::ok".to_owned(), 1, 0)]);
 
-    let mixed = "import { double } from './double.js';\nexport default function () { return double(1); }";
+    let mixed = "import { double } from './double.js';\nconst other = require('./double.js');
+        export default function () { return double(other.double(global.Math.max(1, 0))); }";
     let k6 = read("script.js", mixed, &others).unwrap();
-    assert_eq!(k6.run_once("default", |_| Default::default()).unwrap().returned.as_deref(), Some("2"));
+    assert_eq!(k6.run_once("default", |_| Default::default()).unwrap().returned.as_deref(), Some("4"));
 
     let wrong = "const x = require('k6');\nconst y = null;\ny.z;\nexports.default = function () {};";
     let told = read("script.js", wrong, &[]).unwrap_err();

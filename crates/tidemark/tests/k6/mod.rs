@@ -289,9 +289,11 @@ export default () => {
     assert!(status == 1 && shown.contains("checks: rate>0.9 0.5"), "{shown}");
     // a group has the tags of its user
     let (status, shown) = run("import exec from 'k6/execution'; import { group } from 'k6';
-export const options = { iterations: 1, thresholds: { 'group_duration{team:x}': ['max<1'] } };
+export const options = { iterations: 1, tags: { env: 'test' }, thresholds: { 'group_duration{team:x}': ['max<1'] } };
 export default () => {
     exec.vu.metrics.tags['team'] = 'x';
+    const { scenario, env, team } = exec.vu.tags;
+    if (`${scenario} ${env} ${team}` !== 'default test x') throw new Error('tags');
     group('g', () => { http.get(`${base}/`); sleep(0.05); });
 };");
     assert!(status == 1 && !shown.contains("no value"), "{shown}");
