@@ -601,9 +601,9 @@ export default () => { n += 1; http.get(n < 5 ? `${__ENV.BASE}/` : 'http://127.0
         let (status, shown) = run(&format!(
             "import {{ Counter }} from 'k6/metrics'; const made = new Counter('made');
 export const options = {{ iterations: 1, thresholds: {{ {thresholds} }} }};
-export default () => {{ made.add(1); console.log('it ran'); }};"
+export default () => {{ made.add(1); console.log('it ran', NaN); }};"
         ));
-        assert!(status == wanted && shown.contains("it ran"), "{thresholds}: {status} {shown}");
+        assert!(status == wanted && shown.contains("it ran NaN"), "{thresholds}: {status} {shown}");
     }
 }
 
