@@ -60,6 +60,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("k6-testing", include_str!("js/lib/k6-testing.js")),
     ("formdata", include_str!("js/lib/formdata.js")),
     ("httpx", include_str!("js/lib/httpx.js")),
+    ("http-instrumentation-tempo", include_str!("js/lib/http-instrumentation-tempo.js")),
     ("k6-reporter", include_str!("js/lib/k6-reporter.js")),
 ];
 

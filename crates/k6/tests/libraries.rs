@@ -325,6 +325,7 @@ fn formdata_and_httpx() {
         import http from 'k6/http';
         import { FormData } from 'https://jslib.k6.io/formdata/0.0.2/index.js';
         import { Httpx, Get, Post } from 'https://jslib.k6.io/httpx/0.1.0/index.js';
+        import tempo from 'https://jslib.k6.io/http-instrumentation-tempo/1.0.1/index.js';
         const session = new Httpx({ baseURL: 'http://127.0.0.1:1/api', headers: { 'X-One': '1' }, tags: { kind: 'x' } });
         export default function () {
             const form = new FormData();
@@ -336,6 +337,8 @@ fn formdata_and_httpx() {
             session.get('http://127.0.0.1:2/elsewhere');
             session.batch([new Get('/one'), new Post('/two', { body: 'b' }), ['PUT', '/three', 'c']], { tags: { name: 'batch' } });
             session.execute(new Get('/four').addHeader('X-Two', '2'));
+            tempo.instrumentHTTP({ propagator: 'w3c', sampling: 0 });
+            http.get('http://127.0.0.1:1/traced', { headers: { 'X-Two': '3' } });
             return [answer.json('a.0'), form.boundary];
         }");
     let (first, boundary): (u32, String) = serde_json::from_str(&once.returned.unwrap()).unwrap();
@@ -359,6 +362,7 @@ fn formdata_and_httpx() {
             ("POST", "http://127.0.0.1:1/api/two"),
             ("PUT", "http://127.0.0.1:1/api/three"),
             ("GET", "http://127.0.0.1:1/api/four"),
+            ("GET", "http://127.0.0.1:1/traced"),
         ]
     );
     let has = |at: usize, name: &str, value: &str| {
@@ -369,7 +373,9 @@ fn formdata_and_httpx() {
             && has(1, "Authorization", "Bearer x")
             && has(1, "Content-Type", "application/json")
     );
-    assert!(has(6, "X-Two", "2") && !has(5, "X-Two", "2"));
+    assert!(has(6, "X-Two", "2") && !has(5, "X-Two", "2") && has(7, "X-Two", "3"));
+    let trace = once.sent[7].headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("traceparent"));
+    assert!(trace.is_some_and(|(_, value)| value.starts_with("00-") && value.ends_with("-00")), "{trace:?}");
 }
 
 #[test]
