@@ -214,8 +214,10 @@ export function* exchange(ask, first) {
   // as k6 does, the first request of a digest has it, too
   let authorization = basic;
 
+  let began;
   for (let hops = 0; ; ) {
     const lines = linesOf(head, authorization, { url, used: used ?? state.jar, passing: ask.passing, ownCookies });
+    began ??= [method, url, sent, lines];
     // that the server asks who it is belongs to a digest
     const isAsking = user !== undefined && given.auth === "digest" && authorization === basic;
     const told = isAsking ? askingOf(extra) : extra;
@@ -242,6 +244,8 @@ export function* exchange(ask, first) {
         continue;
       }
     }
+    // as in k6, the request that an answer shows is the first
+    if (hops > 0) response.request = asked(...began);
     const location = isRedirect(status) ? response.headers.Location : undefined;
     if (!location || most === 0) return response;
     if (hops >= most) {
