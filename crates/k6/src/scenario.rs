@@ -33,11 +33,12 @@ pub(crate) fn scenario(
             ));
         }
         if let Some(words) = &sent.threw {
-            return Err(format!("{file}: it ended with {words}, before it sent a request"));
+            return Err(format!("{file}: before it sent a request it ended with {words}"));
         }
     }
     let nobody = format!("http://{NOBODY}");
-    let (system, others) = sent.origins.split_first().unwrap_or((&nobody, &[][..]));
+    let no_others: &[String] = &[];
+    let (system, others) = sent.origins.split_first().unwrap_or((&nobody, no_others));
     let common = &told.common;
     // the script says where files are from where it is itself
     let beside_script =
