@@ -80,13 +80,15 @@ pub(crate) fn rehearse(script: &Arc<Script>) -> Sent {
         for iteration_in_scenario in 0..ITERATIONS {
             rehearsal.function(&of.exec, Place { scenario, iteration_in_scenario }, &mut labels);
         }
-        let begun = Instant::now();
+        let (begun, threw) = (Instant::now(), rehearsal.sent.threw.clone());
         for iteration_in_scenario in ITERATIONS..CHANCES {
             if begun.elapsed() > CHANCES_MAX {
                 break;
             }
             rehearsal.function(&of.exec, Place { scenario, iteration_in_scenario }, &mut Vec::new());
         }
+        // data may be at its end
+        rehearsal.sent.threw = threw;
         match rehearsal.sent.labels.iter_mut().find(|(exec, _)| *exec == of.exec) {
             Some((_, known)) => {
                 labels.retain(|label| !known.contains(label));
