@@ -64,17 +64,39 @@ fn exported(text: &str) -> Vec<&str> {
     names
 }
 
-/// The file as a module, each line where it was; as it is, if it is a module already.
-pub(crate) fn as_module(text: String) -> String {
-    if !is_commonjs(&text) {
-        return text;
-    }
+/// What imports the modules of these names, and makes `require` find them.
+fn with_require(names: &[&str]) -> String {
     let mut head = String::new();
     let mut table = String::new();
-    for (at, name) in required(&text).into_iter().enumerate() {
+    for (at, name) in names.iter().enumerate() {
         let _ = write!(head, "import * as __required{at} from {name:?};");
         let _ = write!(table, "{name:?}: __required{at},");
     }
+    format!("{head}const require = __k6.requireFrom({{{table}}});")
+}
+
+/// What a module requires besides; nothing of one that has a `require` of its own, as bundles have.
+fn required_in_module(text: &str) -> Vec<&str> {
+    if ["(require,", "(require)", "require =", "require="].iter().any(|own| text.contains(own)) {
+        return Vec::new();
+    }
+    let is_file_or_ours = |name: &&str| name.starts_with(['.', '/']) || name.starts_with("k6");
+    required(text).into_iter().filter(|name| is_file_or_ours(name) && !name.contains("${")).collect()
+}
+
+/// The file as a module, each line where it was; as it is, if it is a module already and requires nothing.
+pub(crate) fn as_module(text: String) -> String {
+    if !is_commonjs(&text) {
+        let head = {
+            let names = required_in_module(&text);
+            (!names.is_empty()).then(|| with_require(&names))
+        };
+        return match head {
+            Some(head) => head + &text,
+            None => text,
+        };
+    }
+    let head = with_require(&required(&text));
     let mut tail = String::new();
     for (at, name) in exported(&text).into_iter().enumerate() {
         let _ = write!(
@@ -83,7 +105,7 @@ pub(crate) fn as_module(text: String) -> String {
         );
     }
     format!(
-        "{head}const module = {{ exports: {{}} }};const require = __k6.requireFrom({{{table}}});\
+        "{head}const module = {{ exports: {{}} }};\
          (function (exports) {{{text}\n}}).call(module.exports, module.exports);\
          export const {WHOLE} = module.exports;\
          export default module.exports?.default === undefined ? module.exports : module.exports.default;{tail}"
@@ -107,6 +129,12 @@ mod tests {
             ("const x = 1;", false),
         ] {
             assert_eq!(is_commonjs(text), is, "{text}");
+        }
+        for (text, names) in [
+            ("import http from 'k6/http';\nconst a = require('./a.js'); // require('x')", vec!["./a.js"]),
+            ("export default (function (require, exports) { require('./inner'); })", vec![]),
+        ] {
+            assert_eq!(required_in_module(text), names, "{text}");
         }
     }
 }

@@ -222,7 +222,7 @@ impl K6 {
     /// The scenario that drives it as its options ask; `file` is how that names it, `args` are what it gives to `__ENV`.
     ///
     /// # Errors
-    /// If it sends nothing, as far as its rehearsal told.
+    /// If its rehearsal asked for what is no URL, or ended with an exception before it sent anything.
     pub fn scenario(&self, file: &str, args: &[String], sent: &Sent) -> Result<Scenario, ScriptError> {
         let name = Path::new(file)
             .file_stem()

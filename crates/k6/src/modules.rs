@@ -50,7 +50,7 @@ const SHARED: &[(&str, &str)] = &[
     (SOCKETS[1], include_str!("js/heard.js")),
 ];
 
-/// Libraries that scripts import from jslib.k6.io, by their name in its URLs, whatever the version.
+/// Libraries that scripts import from jslib.k6.io, and k6-reporter, by their name in its URLs, whatever the version.
 const LIBRARIES: &[(&str, &str)] = &[
     ("k6-utils", include_str!("js/lib/k6-utils.js")),
     ("k6-summary", include_str!("js/lib/k6-summary.js")),
@@ -60,6 +60,8 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("k6-testing", include_str!("js/lib/k6-testing.js")),
     ("formdata", include_str!("js/lib/formdata.js")),
     ("httpx", include_str!("js/lib/httpx.js")),
+    ("http-instrumentation-tempo", include_str!("js/lib/http-instrumentation-tempo.js")),
+    ("k6-reporter", include_str!("js/lib/k6-reporter.js")),
 ];
 
 /// What is not there, and why.
@@ -93,24 +95,28 @@ pub(crate) fn is_ours(name: &str) -> bool {
         || library(name).is_some()
 }
 
-/// The source that stands for a library of the web: one of jslib.k6.io, from there or from where its source is kept.
+/// The source that stands for a library of the web: one of jslib.k6.io or k6-reporter, from there or from where its source is
+/// kept.
 fn library(url: &str) -> Option<&'static str> {
     let place = url.split_once("://").map_or(url, |(_, place)| place);
     let (host, path) = place.split_once('/')?;
     let named = match host {
         "jslib.k6.io" => path.split('/').next()?,
-        "raw.githubusercontent.com" | "github.com" | "cdn.jsdelivr.net" if path.contains("jslib") => path
-            .split('/')
-            .map(|part| part.split('@').next().unwrap_or_default())
-            .map(|part| match part.strip_prefix("k6-jslib-") {
-                Some("k6chaijs") => "k6chaijs",
-                Some("utils") => "k6-utils",
-                Some("summary") => "k6-summary",
-                Some("testing") => "k6-testing",
-                Some(rest) => rest,
-                None => part,
-            })
-            .find(|part| LIBRARIES.iter().any(|(known, _)| known == part))?,
+        "raw.githubusercontent.com" | "github.com" | "cdn.jsdelivr.net"
+            if path.contains("jslib") || path.contains("/k6-reporter") =>
+        {
+            path.split('/')
+                .map(|part| part.split('@').next().unwrap_or_default())
+                .map(|part| match part.strip_prefix("k6-jslib-") {
+                    Some("k6chaijs") => "k6chaijs",
+                    Some("utils") => "k6-utils",
+                    Some("summary") => "k6-summary",
+                    Some("testing") => "k6-testing",
+                    Some(rest) => rest,
+                    None => part,
+                })
+                .find(|part| LIBRARIES.iter().any(|(known, _)| known == part))?
+        }
         _ => return None,
     };
     LIBRARIES.iter().find(|(known, _)| *known == named).map(|(_, source)| *source)
@@ -158,7 +164,7 @@ impl Resolver for Modules {
             }
             let names: Vec<&str> = LIBRARIES.iter().map(|(name, _)| *name).collect();
             let why = format!(
-                "{told}: nothing is fetched; save it beside the script, and import it by its path (of jslib.k6.io, built in are {})",
+                "{told}: nothing is fetched; save it beside the script, and import it by its path (built in are {})",
                 names.join(", ")
             );
             return Err(Exception::throw_message(ctx, &why));

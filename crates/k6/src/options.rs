@@ -399,7 +399,11 @@ impl Keys<'_> {
                 target: keys.needed("target", target)? * factor,
             })
         };
-        told.iter().enumerate().map(stage).collect()
+        let stages: Vec<Stage> = told.iter().enumerate().map(stage).collect::<Result<_, String>>()?;
+        match stages.iter().all(|stage| stage.duration.is_zero()) {
+            true => Err(format!("{}: stages last no time", self.at)),
+            false => Ok(stages),
+        }
     }
 
     fn executor(&self, name: &str) -> Result<Executor, String> {
@@ -496,7 +500,9 @@ pub fn scenarios(options: &Value, given: &Given) -> Result<Vec<ScenarioOf>, Stri
     }
     let vus = given.vus.map_or_else(|| keys.count("vus"), |vus| Ok(Some(vus)))?;
     let has_told = |key: &str| !given.is_load() && keys.value(key).is_some();
-    if has_told("stages") {
+    // as in k6, an empty list says nothing
+    let is_empty = keys.value("stages").and_then(Value::as_array).is_some_and(Vec::is_empty);
+    if has_told("stages") && !is_empty {
         // the command line scales all levels to its own
         let from = keys.count("vus")?.unwrap_or(1);
         return Ok(vec![single(Executor::RampingVus { from, stages: keys.stages(1.0)? })]);
@@ -543,7 +549,7 @@ mod tests {
         let s = Duration::from_secs;
         assert_eq!(read(json!({})), Ok(Executor::SharedIterations { vus: 1, iterations: 1, max: LONGEST }));
         assert_eq!(
-            read(json!({"vus": 10, "duration": "30s"})),
+            read(json!({"stages": [], "vus": 10, "duration": "30s"})),
             Ok(Executor::ConstantVus { vus: 10, duration: s(30) })
         );
         assert_eq!(
@@ -566,6 +572,7 @@ mod tests {
             json!({"executor": "externally-controlled"}),
             json!({"executor": "constant-vus"}),
             json!({"executor": "ramping-vus", "stages": [{"target": 1}]}),
+            json!({"executor": "ramping-vus", "stages": []}),
             json!({"executor": "x"}),
             json!({}),
         ] {

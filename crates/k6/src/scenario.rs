@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tidemark_scenario::plan::NOBODY;
 use tidemark_scenario::source::{Load, Map, Phase, Scalar, Scenario, Session, System, Value, verbatim};
 use tidemark_scenario::units::Time;
 
@@ -10,10 +11,13 @@ use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
 use crate::script::{GrpcTarget, Script};
 
+/// Where nothing is sent is never connected to.
+const NOBODYS_ADDRESS: &str = "127.0.0.1:9";
+
 /// The scenario of a script that lies beside it under this name.
 ///
 /// # Errors
-/// If it sends nothing, as far as its rehearsal told.
+/// If its rehearsal asked for what is no URL, or ended with an exception before it sent anything.
 pub(crate) fn scenario(
     (file, name): (&str, &str),
     args: &[String],
@@ -22,17 +26,19 @@ pub(crate) fn scenario(
 ) -> Result<Scenario, String> {
     let told = script.told();
     let scenarios = &told.scenarios[..];
-    let Some((system, others)) = sent.origins.split_first() else {
+    if sent.origins.is_empty() {
         if let Some(url) = &sent.nowhere {
             return Err(format!(
                 "{file}: it asks for {url:?}, which is no URL with http://; is -e NAME=VALUE missing?"
             ));
         }
-        let threw = sent.threw.as_ref().map(|words| format!("; it ended with {words}")).unwrap_or_default();
-        return Err(format!(
-            "{file}: its functions send no request, as far as a run of them without a network tells{threw}"
-        ));
-    };
+        if let Some(words) = &sent.threw {
+            return Err(format!("{file}: before it sent a request it ended with {words}"));
+        }
+    }
+    let nobody = format!("http://{NOBODY}");
+    let no_others: &[String] = &[];
+    let (system, others) = sent.origins.split_first().unwrap_or((&nobody, no_others));
     let common = &told.common;
     // the script says where files are from where it is itself
     let beside_script =
@@ -100,6 +106,7 @@ pub(crate) fn scenario(
             let own = if has_port { address.clone() } else { format!("{address}:443") };
             Some(common.address(&format!("{scheme}://{own}")).unwrap_or(own))
         }
+        None if origin == nobody => Some(NOBODYS_ADDRESS.to_owned()),
         None => common.address(origin),
     };
     // reflection tells the types where no client loads any

@@ -39,6 +39,13 @@ impl fmt::Display for ThresholdOutcome {
 }
 
 impl ThresholdOutcome {
+    /// Whether it judges a run in which nothing was sent.
+    pub fn judges_without_requests(&self) -> bool {
+        let is_of_requests =
+            ["http_", "grpc_", "ws_", "data_"].iter().any(|of| self.of.trim_start().starts_with(of));
+        self.figure.is_some() && !is_of_requests
+    }
+
     /// What was measured, for a person.
     pub fn measured(&self) -> String {
         match self.figure {

@@ -106,6 +106,7 @@ fn stages_are_tagged_with() {
 fn k6_summary() {
     let told = run(r"
         import { textSummary, jUnit, humanizeValue } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js';
+        import { htmlReport } from 'https://raw.githubusercontent.com/benc-uk/k6-reporter/2.4.0/dist/bundle.js';
         const data = {
             options: { summaryTrendStats: ['avg', 'p(95)'], summaryTimeUnit: '' },
             metrics: {
@@ -119,13 +120,14 @@ fn k6_summary() {
                 vus: { type: 'gauge', contains: 'default', values: { value: 1, min: 1, max: 20 } },
             },
             root_group: { name: '', checks: [{ name: 'is there', passes: 4, fails: 0 }], groups: [
-                { name: 'shop', checks: [{ name: 'is quick', passes: 3, fails: 1 }], groups: [] },
+                { name: 'shop', path: '::shop', checks: [{ name: 'is quick', passes: 3, fails: 1 }], groups: [] },
             ] },
         };
         export default function () {
             return [
                 textSummary(data, { indent: ' ', enableColors: false }), jUnit(data, { name: 'a & b' }),
                 humanizeValue(0.5, { type: 'rate' }), textSummary(data, { enableColors: true }).includes('\x1b[32m'),
+                htmlReport(data, { title: 'a < b' }),
             ];
         }");
     let told: Vec<serde_json::Value> = serde_json::from_str(&told.returned.unwrap()).unwrap();
@@ -154,6 +156,16 @@ fn k6_summary() {
         assert!(junit.contains(part), "{junit}");
     }
     assert_eq!((told[2].as_str(), told[3].as_bool()), (Some("50.00%"), Some(true)));
+    let page = told[4].as_str().unwrap();
+    for part in [
+        "<title>a &lt; b</title>",
+        "<td>checks</td><td>rate&gt;0.9</td>",
+        "<td>::shop</td><td>is quick</td><td>3</td><td>1</td>",
+        "<td>http_req_duration</td><td>avg=500µs p(95)=1m1s</td>",
+        "<td>http_reqs</td><td>count=1200 rate=39.98321</td>",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
 }
 
 #[test]
@@ -313,6 +325,7 @@ fn formdata_and_httpx() {
         import http from 'k6/http';
         import { FormData } from 'https://jslib.k6.io/formdata/0.0.2/index.js';
         import { Httpx, Get, Post } from 'https://jslib.k6.io/httpx/0.1.0/index.js';
+        import tempo from 'https://jslib.k6.io/http-instrumentation-tempo/1.0.1/index.js';
         const session = new Httpx({ baseURL: 'http://127.0.0.1:1/api', headers: { 'X-One': '1' }, tags: { kind: 'x' } });
         export default function () {
             const form = new FormData();
@@ -324,6 +337,8 @@ fn formdata_and_httpx() {
             session.get('http://127.0.0.1:2/elsewhere');
             session.batch([new Get('/one'), new Post('/two', { body: 'b' }), ['PUT', '/three', 'c']], { tags: { name: 'batch' } });
             session.execute(new Get('/four').addHeader('X-Two', '2'));
+            tempo.instrumentHTTP({ propagator: 'w3c', sampling: 0 });
+            http.get('http://127.0.0.1:1/traced', { headers: { 'X-Two': '3' } });
             return [answer.json('a.0'), form.boundary];
         }");
     let (first, boundary): (u32, String) = serde_json::from_str(&once.returned.unwrap()).unwrap();
@@ -347,6 +362,7 @@ fn formdata_and_httpx() {
             ("POST", "http://127.0.0.1:1/api/two"),
             ("PUT", "http://127.0.0.1:1/api/three"),
             ("GET", "http://127.0.0.1:1/api/four"),
+            ("GET", "http://127.0.0.1:1/traced"),
         ]
     );
     let has = |at: usize, name: &str, value: &str| {
@@ -357,7 +373,9 @@ fn formdata_and_httpx() {
             && has(1, "Authorization", "Bearer x")
             && has(1, "Content-Type", "application/json")
     );
-    assert!(has(6, "X-Two", "2") && !has(5, "X-Two", "2"));
+    assert!(has(6, "X-Two", "2") && !has(5, "X-Two", "2") && has(7, "X-Two", "3"));
+    let trace = once.sent[7].headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("traceparent"));
+    assert!(trace.is_some_and(|(_, value)| value.starts_with("00-") && value.ends_with("-00")), "{trace:?}");
 }
 
 #[test]
@@ -367,6 +385,8 @@ fn libraries_are_known_by_their_place() {
         ("https://jslib.k6.io/url/1.0.0/index.js", true),
         ("https://raw.githubusercontent.com/grafana/jslib.k6.io/main/lib/papaparse/5.1.1/index.js", true),
         ("https://raw.githubusercontent.com/grafana/k6-jslib-summary/v0.0.3/index.js", true),
+        ("https://raw.githubusercontent.com/benc-uk/k6-reporter/main/dist/bundle.js", true),
+        ("https://cdn.jsdelivr.net/gh/benc-uk/k6-reporter@3.0.4/dist/bundle.js", true),
         ("https://raw.githubusercontent.com/somebody/url/main/index.js", false),
         ("https://jslib.k6.io/ajv/6.12.5/index.js", false),
         ("https://example.org/k6-utils/1.4.0/index.js", false),
@@ -583,9 +603,10 @@ exports.default = function () {
     assert_eq!(once.returned.as_deref(), Some("[8,200,true]"));
     assert_eq!(checks(&once), [("::ok".to_owned(), 1, 0)]);
 
-    let mixed = "import { double } from './double.js';\nexport default function () { return double(1); }";
+    let mixed = "import { double } from './double.js';\nconst other = require('./double.js');
+        export default function () { return double(other.double(global.Math.max(1, 0))); }";
     let k6 = read("script.js", mixed, &others).unwrap();
-    assert_eq!(k6.run_once("default", |_| Default::default()).unwrap().returned.as_deref(), Some("2"));
+    assert_eq!(k6.run_once("default", |_| Default::default()).unwrap().returned.as_deref(), Some("4"));
 
     let wrong = "const x = require('k6');\nconst y = null;\ny.z;\nexports.default = function () {};";
     let told = read("script.js", wrong, &[]).unwrap_err();

@@ -54,6 +54,13 @@ fn a_script_tells_its_load_and_where_it_sends_what() {
     assert_eq!(sent.origins, ["http://127.0.0.1:1", "http://127.0.0.1:2"]);
     let labels = ["GET /items", "item", "DELETE /items/{}"].map(str::to_owned).to_vec();
     assert_eq!(sent.labels, [("default".to_owned(), labels)]);
+    // a host that is chosen by chance, or late
+    let (_, sent) = read(
+        "import http from 'k6/http';
+        export default () => { http.get(`http://127.0.0.1:${__ITER < 3 ? 1 : 2}/`); };",
+    )
+    .unwrap();
+    assert_eq!(sent.origins, ["http://127.0.0.1:1", "http://127.0.0.1:2"]);
 }
 
 #[test]

@@ -129,8 +129,11 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     // JavaScript takes most of a user's time. As k6 does, it takes all cores where the system is elsewhere.
     let is_k6 = |kind: &SessionKind| kind.script.as_ref().is_some_and(|script| script.tool == ScriptTool::K6);
     let is_alone = !starts && plan.sessions.iter().any(is_k6);
+    // A thread that may have no session is of no use.
+    let most = plan.limits.in_flight.map_or(usize::MAX, |limit| limit.most);
+    let chosen_threads = || pin::default_threads(&options.pins, &cores, is_alone).min(most);
     // A thread without a connection would be of no use, and with one more than the scenario says.
-    let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores, is_alone));
+    let threads = options.threads.unwrap_or_else(chosen_threads);
     let threads = threads.min(plan.limits.connections).max(1);
     let threads = chosen.as_ref().map_or(threads, Chosen::threads);
     check_memory(&plan, threads)?;
@@ -468,6 +471,7 @@ impl Experiment {
             script_stopped,
             script_failed: load.end.script_failed.as_deref().or(findings.failed.as_deref()),
             thresholds: &findings.thresholds,
+            judges_without_requests: findings.judges_without_requests,
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });

@@ -64,6 +64,8 @@ pub(crate) trait Script {
 pub(crate) struct Findings {
     /// What became of its own thresholds.
     pub thresholds: Vec<ObjectiveResult>,
+    /// Whether these judge a run in which nothing was due.
+    pub judges_without_requests: bool,
     /// Why the run failed, if it says so.
     pub failed: Option<String>,
     /// Its figures.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tidemark_drive::{Protocol, Target};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{RPC_PATH, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{NOBODY, RPC_PATH, Ready, System, SystemOrigin};
 
 use crate::error::LabError;
 use crate::hooks::{self, AfterHooks, LaunchContext};
@@ -382,6 +382,9 @@ pub(crate) fn find(
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
         check_stop_request(stop_request)?;
+        if target.authority == NOBODY {
+            break;
+        }
         match knock(&mut target, &others, system.http, URL_PATIENCE) {
             Ok(Ok(())) => break,
             Ok(Err(error)) => {

@@ -63,7 +63,7 @@ pub use script::{Grace, SCRIPT_BYTES_MAX, ScriptBounds, ScriptPlan, ScriptTool};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{
-    Balancer, HttpVersion, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, Tier, TlsSettings,
+    Balancer, HttpVersion, NOBODY, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, Tier, TlsSettings,
 };
 pub use upload::{FileBody, FileChange, UploadPiece};
 pub use verify::{

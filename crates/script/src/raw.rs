@@ -22,16 +22,19 @@ pub(crate) fn split(mut text: &[u8]) -> Result<Vec<&[u8]>, String> {
     Ok(requests)
 }
 
+/// Method, target and version of a first line. As in wrk, a target may have spaces.
+fn words(line: &[u8]) -> Option<[&[u8]; 3]> {
+    let first = memchr::memchr(b' ', line).filter(|first| *first > 0)?;
+    let last = memchr::memrchr(b' ', line).filter(|last| *last > first + 1)?;
+    Some([&line[..first], &line[first + 1..last], &line[last + 1..]])
+}
+
 /// Bytes of the request that a text begins with.
 fn length(text: &[u8]) -> Result<usize, String> {
     let head = memmem::find(text, HEAD_END).ok_or("its head has no end: an empty line is missing")?;
     let body = head + HEAD_END.len();
     let line_end = memchr::memchr(b'\r', text).unwrap_or(head);
-    let mut words = text[..line_end].split(|byte| *byte == b' ');
-    let is_request = words.next().is_some_and(|method| !method.is_empty())
-        && words.next().is_some_and(|target| !target.is_empty())
-        && words.next().is_some_and(|version| version.starts_with(b"HTTP/1."))
-        && words.next().is_none();
+    let is_request = words(&text[..line_end]).is_some_and(|[.., version]| version.starts_with(b"HTTP/1."));
     if !is_request {
         let line = String::from_utf8_lossy(&text[..line_end.min(80)]);
         return Err(format!("its first line is {line:?}, not METHOD PATH HTTP/1.1"));
@@ -117,9 +120,8 @@ pub(crate) fn parts(request: &[u8]) -> Result<Parts, String> {
     let head = memmem::find(request, HEAD_END).unwrap_or(request.len());
     let is_chunked = header(&request[..head], b"transfer-encoding").is_some();
     let mut lines = request[..head].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
-    let method = text(words.next().unwrap_or_default());
-    let target = text(words.next().unwrap_or_default());
+    let [method, target, _] = words(lines.next().unwrap_or_default()).unwrap_or_default();
+    let (method, target) = (text(method), text(target).replace(' ', "%20"));
     // an absolute URL names the server, which is known
     let path = match target.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned()),
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn several_requests_are_split_where_each_ends() {
-        let get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+        let get = "GET /a b HTTP/1.1\r\nHost: h\r\n\r\n";
         let post = "POST /b?c=d HTTP/1.1\r\nHost: h\r\ncontent-length: 4\r\n\r\n\r\n\r\n";
         let chunked = "PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: 1\r\n\r\n";
         let all = [get, post, chunked, get].concat();
@@ -165,10 +167,7 @@ mod tests {
         for (text, why) in [
             ("", "it is empty"),
             ("GET / HTTP/1.1\r\n", "its head has no end: an empty line is missing"),
-            (
-                "GET /a b HTTP/1.1\r\n\r\n",
-                "its first line is \"GET /a b HTTP/1.1\", not METHOD PATH HTTP/1.1",
-            ),
+            ("GET  HTTP/1.1\r\n\r\n", "its first line is \"GET  HTTP/1.1\", not METHOD PATH HTTP/1.1"),
             ("hello\r\n\r\n", "its first line is \"hello\", not METHOD PATH HTTP/1.1"),
             ("P / HTTP/1.1\r\nContent-Length: x\r\n\r\nab", "its Content-Length is no number"),
             ("P / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab", "its body has 2 bytes, and Content-Length is 5"),
@@ -180,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_request_is_taken_apart() {
-        let text = b"POST /b?c HTTP/1.1\r\nHost: h\r\nX-A:  1 \r\nContent-Length: 2\r\n\r\nhi";
+        let text = b"POST /b d?c HTTP/1.1\r\nHost: h\r\nX-A:  1 \r\nContent-Length: 2\r\n\r\nhi";
         let Parts { method, path, headers, body } = parts(text).unwrap();
-        assert_eq!((method.as_str(), path.as_str()), ("POST", "/b?c"));
+        assert_eq!((method.as_str(), path.as_str()), ("POST", "/b%20d?c"));
         assert_eq!((headers, body.as_deref()), (vec![("X-A".into(), "1".into())], Some(&b"hi"[..])));
     }
 

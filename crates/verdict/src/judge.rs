@@ -96,7 +96,11 @@ impl<'a> Judge<'a> {
             None => result(objective, &all, is_part),
         };
         let mut objectives: Vec<ObjectiveResult> = plan.objectives.iter().map(of_one).collect();
-        objectives.extend(defaults(plan).iter().map(|objective| {
+        // of nothing there is no share that could be too large
+        let is_empty = totals.all.due() == 0;
+        let defaults = defaults(plan);
+        let is_judged_by_them = !(is_empty && evidence.judges_without_requests);
+        objectives.extend(defaults.iter().filter(|_| is_judged_by_them).map(|objective| {
             let mut of_it = result(objective, &undisturbed, is_part);
             if evidence.undisturbed.is_some() {
                 let whole = result(objective, &all, is_part).measured;
@@ -108,8 +112,6 @@ impl<'a> Judge<'a> {
             }
             ObjectiveResult { default: true, ..of_it }
         }));
-        // of nothing there is no share that could be too large
-        let is_empty = totals.all.due() == 0;
         Judge { evidence, objectives, undisturbed, all, as_counted, is_empty, lacks_connections }
     }
 
@@ -384,6 +386,7 @@ impl<'a> Judge<'a> {
         });
         let none_due = format!("no request was due in the measured window of {length_s:.1}s");
         match self.all.unanswered(phases.max().unwrap_or_default()) {
+            (0, _) if self.evidence.judges_without_requests => false,
             (0, _) => {
                 invalid.push(ReasonKind::NothingMeasured.told(format!("nothing measured: {none_due}")));
                 !summary.driver.limits.is_empty()

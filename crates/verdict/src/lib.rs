@@ -130,6 +130,8 @@ pub struct Evidence<'a> {
     pub script_failed: Option<&'a str>,
     /// What became of a script's own thresholds, which it has measured itself.
     pub thresholds: &'a [ObjectiveResult],
+    /// Whether these judge a run in which nothing was due.
+    pub judges_without_requests: bool,
     /// What the ledger came to, where there is one.
     pub ledger: Option<&'a Ledger>,
 }
@@ -157,6 +159,7 @@ impl<'a> Evidence<'a> {
             script_stopped: None,
             script_failed: None,
             thresholds: &[],
+            judges_without_requests: false,
             ledger: None,
         }
     }

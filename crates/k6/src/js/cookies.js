@@ -4,6 +4,9 @@ const host = globalThis.__k6;
 export const hostOf = (url) => /^[a-z]+:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)/i.exec(url)?.[1].toLowerCase() ?? "";
 const pathOf = (url) => /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
 
+// an object like any other, whose names are still all its own
+const plain = (names) => Object.setPrototypeOf(names, Object.prototype);
+
 const unquoted = (text) => (text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text);
 
 export class CookieJar {
@@ -89,7 +92,7 @@ export class CookieJar {
       }
       this.#put(cookie);
     }
-    return set;
+    return plain(set);
   }
 
   // those that go with a request to a URL, the longest path first
@@ -108,7 +111,7 @@ export class CookieJar {
   cookiesForURL(url) {
     const found = Object.create(null);
     for (const cookie of this.of(url)) (found[cookie.name] ??= []).push(cookie.value);
-    return found;
+    return plain(found);
   }
 
   clear(url) {

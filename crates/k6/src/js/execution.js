@@ -20,7 +20,8 @@ export const instance = of({
   currentTestRunDuration: () => host.now(),
 });
 
-const tags = new Proxy({}, {
+const own = {};
+const tags = new Proxy(own, {
   set(target, name, value) {
     if (!["string", "number", "boolean"].includes(typeof value)) {
       throw new TypeError(`invalid value for the tag '${String(name)}': a string, a number or a boolean is expected`);
@@ -38,13 +39,27 @@ const tags = new Proxy({}, {
   },
 });
 
+// those of the options, by scenario
+const given = {};
+// with what k6 itself says
+const told = () => {
+  const { scenario } = host.info();
+  if (!(scenario in given)) {
+    const { tags, scenarios } = JSON.parse(host.options());
+    const all = Object.entries({ ...tags, ...scenarios?.[scenario]?.tags });
+    given[scenario] = Object.fromEntries(all.map(([name, value]) => [name, String(value)]));
+  }
+  Object.assign(own, given[scenario], { group: host.vu.group }, scenario && { scenario }, host.vu.tags);
+  return tags;
+};
+
 export const vu = of({
   idInInstance: () => globalThis.__VU,
   idInTest: () => globalThis.__VU,
   iterationInInstance: () => globalThis.__ITER,
   iterationInScenario: () => globalThis.__ITER,
-  tags: () => tags,
-  metrics: () => ({ tags, metadata: {} }),
+  tags: told,
+  metrics: () => ({ tags: told(), metadata: {} }),
 });
 
 export const test = {

@@ -6,6 +6,7 @@
     const is = (value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })[name];
     Object.defineProperty(globalThis, name, { get: () => is(host.load("tidemark:globals")[make](host)), set: is, configurable: true });
   }
+  Object.defineProperty(globalThis, "global", { value: globalThis, writable: true, configurable: true });
   Object.defineProperty(globalThis, "__ITER", { get: () => host.iteration(), configurable: true });
 
   // the group that it is in, and tags of its own, by `exec.vu.tags` or `exec.vu.metrics.tags`

@@ -119,11 +119,19 @@ export const clickLink = (response, given) => {
 
 // ---- requests
 
+// as Go prints it
+const printed = (value) => {
+  if (value === null || value === undefined) return "<nil>";
+  if (typeof value !== "object" || value instanceof Date) return String(value);
+  if (Array.isArray(value)) return `[${value.map(printed).join(" ")}]`;
+  return `map[${Object.keys(value).sort().map((name) => `${name}:${printed(value[name])}`).join(" ")}]`;
+};
+
 const formOf = (values) => {
   const parts = [];
   for (const name of Object.keys(values).sort()) {
     for (const value of Array.isArray(values[name]) ? values[name] : [values[name]]) {
-      parts.push(`${escaped(name)}=${escaped(value === null || value === undefined ? "<nil>" : String(value))}`);
+      parts.push(`${escaped(name)}=${escaped(printed(value))}`);
     }
   }
   return parts.join("&");
@@ -140,7 +148,7 @@ const multipartOf = (values) => {
     if (value instanceof FileData) {
       head += `; filename="${quoted(value.filename)}"\r\nContent-Type: ${value.content_type}`;
     }
-    parts.push(host.bytesOf(`${head}\r\n\r\n`), host.bytesOf(value instanceof FileData ? value.data : String(value)), host.bytesOf("\r\n"));
+    parts.push(host.bytesOf(`${head}\r\n\r\n`), host.bytesOf(value instanceof FileData ? value.data : printed(value)), host.bytesOf("\r\n"));
   }
   parts.push(host.bytesOf(`--${boundary}--\r\n`));
   return [host.joined(parts), `multipart/form-data; boundary=${boundary}`];
@@ -206,8 +214,10 @@ export function* exchange(ask, first) {
   // as k6 does, the first request of a digest has it, too
   let authorization = basic;
 
+  let began;
   for (let hops = 0; ; ) {
     const lines = linesOf(head, authorization, { url, used: used ?? state.jar, passing: ask.passing, ownCookies });
+    began ??= [method, url, sent, lines];
     // that the server asks who it is belongs to a digest
     const isAsking = user !== undefined && given.auth === "digest" && authorization === basic;
     const told = isAsking ? askingOf(extra) : extra;
@@ -234,6 +244,8 @@ export function* exchange(ask, first) {
         continue;
       }
     }
+    // as in k6, the request that an answer shows is the first
+    if (hops > 0) response.request = asked(...began);
     const location = isRedirect(status) ? response.headers.Location : undefined;
     if (!location || most === 0) return response;
     if (hops >= most) {

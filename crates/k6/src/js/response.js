@@ -33,7 +33,7 @@ export class Response {
 
   get body() {
     if (this[BODY] !== undefined) return this[BODY];
-    if (this._kind === "none" || this.status === 0) this[BODY] = null;
+    if (this._kind === "none" || [0, 204, 304].includes(this.status)) this[BODY] = null;
     else this[BODY] = this._kind === "binary" ? host.replyBytes(this) : host.replyText(this);
     return this[BODY];
   }

@@ -332,6 +332,8 @@ impl Script for K6Script {
         Findings {
             objections: failed_checks.chain(exceptions).chain(self.teardown_failed.clone()).collect(),
             thresholds: summary.thresholds.iter().map(outcome).collect(),
+            judges_without_requests: !summary.thresholds.is_empty()
+                && summary.thresholds.iter().all(|of| of.judges_without_requests()),
             failed: self.teardown_failed.clone().or_else(|| summary.failed.clone()).or_else(never_begun),
             notes: not_read(&self.k6)
                 .into_iter()

@@ -22,6 +22,9 @@ pub struct Target {
 /// What the system is called where it stands beside other targets.
 pub const SYSTEM_TARGET: &str = "system";
 
+/// Host of a system that is nobody's, as nobody can have such a name (RFC 6761): a script that sends nothing is driven there.
+pub const NOBODY: &str = "nobody.invalid";
+
 /// What is driven.
 #[derive(Debug, Clone, Default)]
 pub struct System {

@@ -289,9 +289,11 @@ export default () => {
     assert!(status == 1 && shown.contains("checks: rate>0.9 0.5"), "{shown}");
     // a group has the tags of its user
     let (status, shown) = run("import exec from 'k6/execution'; import { group } from 'k6';
-export const options = { iterations: 1, thresholds: { 'group_duration{team:x}': ['max<1'] } };
+export const options = { iterations: 1, tags: { env: 'test' }, thresholds: { 'group_duration{team:x}': ['max<1'] } };
 export default () => {
     exec.vu.metrics.tags['team'] = 'x';
+    const { scenario, env, team } = exec.vu.tags;
+    if (`${scenario} ${env} ${team}` !== 'default test x') throw new Error('tags');
     group('g', () => { http.get(`${base}/`); sleep(0.05); });
 };");
     assert!(status == 1 && !shown.contains("no value"), "{shown}");
@@ -592,6 +594,17 @@ export default () => { http.get(`${__ENV.BASE}/`); };");
 let n = 0;
 export default () => { n += 1; http.get(n < 5 ? `${__ENV.BASE}/` : 'http://127.0.0.2:9/'); };");
     assert!(status == 1 && shown.contains("http://127.0.0.2:9 is not among"), "{shown}");
+    // what sends nothing is judged by its own thresholds, if they are of something else than requests
+    for (thresholds, wanted) in
+        [("made: ['count==1']", 0), ("made: ['count==2']", 1), ("http_reqs: ['count<9']", 3), ("", 3)]
+    {
+        let (status, shown) = run(&format!(
+            "import {{ Counter }} from 'k6/metrics'; const made = new Counter('made');
+export const options = {{ iterations: 1, thresholds: {{ {thresholds} }} }};
+export default () => {{ made.add(1); console.log('it ran', NaN); }};"
+        ));
+        assert!(status == wanted && shown.contains("it ran NaN"), "{thresholds}: {status} {shown}");
+    }
 }
 
 #[test]
@@ -600,7 +613,7 @@ fn mistakes_are_refused_before_anything_is_sent() {
     for (text, words) in [
         ("export default function () { let x = ; }", "it.js:1"),
         ("import { browser } from 'k6/browser'; export default () => {};", "browser"),
-        ("export default () => {};", "send no request"),
+        ("export default () => { throw new Error('early'); };", "before it sent a request"),
         (
             "import http from 'k6/http'; export default () => { http.get(`${__ENV.NONE}/a`); };",
             "\"undefined/a\", which is no URL",

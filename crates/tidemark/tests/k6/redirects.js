@@ -8,7 +8,8 @@ export default function () {
     check(res, { followed: (r) => r.status === 200 && r.url === `${base}/end?x=1` });
   }
   const none = http.get(`${base}/to/302/1`, { redirects: 0 });
-  http.get(`${base}/seen/${none.status}/${none.headers.Location.slice(1, 4)}`);
+  const { request } = http.post(`${base}/to/302/1`, { a: 'b' });
+  http.get(`${base}/seen/${none.status}/${none.headers.Location.slice(1, 4)}/${request.method}/${request.body}`);
   const two = http.get(`${base}/to/302/9`, { redirects: 2 });
-  http.get(`${base}/seen/${two.status}`);
+  http.get(`${base}/seen/${two.status}${two.request.url.slice(base.length)}`);
 }

@@ -9,7 +9,7 @@ export default function () {
   const seen = [];
   for (const status of [200, 404, 500, 204]) {
     const res = http.get(`${base}/status/${status}`);
-    seen.push(`${res.status}:${res.error_code}`);
+    seen.push(`${res.status}:${res.error_code}:${res.body === null}`);
   }
   seen.push(http.get(`${base}/status/503`, { responseCallback: http.expectedStatuses(503) }).status);
   http.get(`${base}/seen?${seen.join(',')}`);

@@ -1,11 +1,8 @@
 // Globals that scripts and `js` steps have in common.
 
 const words = (value) => {
-  if (typeof value === "string") return value;
+  if (value === null || typeof value !== "object") return String(value);
   if (value instanceof Error) return value.stack ? `${value.name}: ${value.message}\n${value.stack}` : String(value);
-  if (value === undefined || typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
-    return String(value);
-  }
   try {
     return JSON.stringify(value);
   } catch (error) {
