@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
     ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, Reason, RecordError, Run, SYSTEM,
@@ -26,7 +25,6 @@ use tidemark_record::{
 };
 
 use crate::cost::NamedBill;
-use crate::json::schema_of;
 use crate::page::curve;
 use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
@@ -221,14 +219,9 @@ impl Compared {
         [Status::Fail, Status::Invalid, Status::Pass].into_iter().find(|status| all().any(|of| of == *status))
     }
 
-    /// As one JSON object, indented, with a line end.
+    /// As one JSON object, indented, with a line end: `docs/run-comparison.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison is plain JSON") + "\n"
-    }
-
-    /// The schema of that object: `docs/run-comparison.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Compared>("What tidemark run prints of a comparison with --json")
     }
 }
 
@@ -489,7 +482,7 @@ pub(crate) mod tests {
         ] {
             assert!(value.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
         }
-        crate::json::tests::assert_fits(&value, &Compared::schema());
+        crate::json::tests::assert_fits_verb(&value, "run-comparison");
         assert_eq!(value["parts"][0]["part"], "own-load");
         assert_eq!(value["stopped"], serde_json::Value::Null);
     }
