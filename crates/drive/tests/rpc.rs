@@ -1,13 +1,12 @@
 //! Remote calls, from the scenario to the figures, against a server made of the codec's other side.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use crate::support::identity::{NAME, identity_13};
-use crate::support::{Sum, begin, details, finish, options, outcomes, so_many};
+use crate::support::{Sum, answering, begin, details, finish, options, outcomes, so_many};
 use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -250,21 +249,6 @@ fn arrivals_wait_for_a_place_and_the_wait_counts() {
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 100)], "{}", details(&sum));
     // 100 calls of 5 ms each are not done within the 250 ms in which they are due.
     assert!(sum.response().max() >= 200_000, "{} µs", sum.response().max());
-}
-
-/// A server that answers the first bytes of each connection with these, and hangs up.
-fn answering(bytes: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let _ = socket.read(&mut [0; 4096]);
-                let _ = socket.write_all(bytes);
-            });
-        }
-    });
-    address
 }
 
 #[test]

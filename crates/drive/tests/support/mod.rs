@@ -97,6 +97,28 @@ impl Server {
     }
 }
 
+/// A server on a free loopback port that leaves each connection to this, in a thread of its own. It lives as long as the test.
+pub fn serving(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// A server that answers the first bytes of each connection with these, and hangs up.
+pub fn answering(bytes: &'static [u8]) -> SocketAddr {
+    serving(move |mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(bytes);
+    })
+}
+
 /// A port that refuses connections. It is taken for as long as this lives, so that nobody else comes to listen there.
 pub struct Nobody(socket2::Socket);
 
