@@ -248,34 +248,6 @@ fn what_it_takes_is_known_from_its_greeting() {
     assert_eq!((sum.connects(), sum.dropped(), sum.end.connections_raised_to), (1, 0, None));
 }
 
-/// A server that answers the first request of each connection with these.
-fn answering_first(bytes: &'static [u8]) -> SocketAddr {
-    serving(move |mut socket| {
-        let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
-        // a HEADERS frame of the first stream that ends it
-        while !all.windows(6).any(|bytes| bytes == [1, 5, 0, 0, 0, 1]) {
-            match socket.read(&mut buffer) {
-                Ok(count) if count > 0 => all.extend_from_slice(&buffer[..count]),
-                _ => return,
-            }
-        }
-        let _ = socket.write_all(bytes);
-        while socket.read(&mut buffer).is_ok_and(|count| count > 0) {}
-    })
-}
-
-#[test]
-fn an_answer_with_a_pseudo_header_of_requests_is_none() {
-    // SETTINGS, then `:status: 200` and `:method: GET` on the first stream, which they end
-    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 1, 5, 0, 0, 0, 1, 0x88, 0x82]);
-    let sum = run(so_many(ONE_GET, 3, "users: 1", "connections: 1"), address);
-    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
-    assert!(details(&sum).contains("pseudo-header that only requests have"), "{}", details(&sum));
-    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
-    let sum = run(so_many(ONE_GET, 1, "users: 1", "connections: 1"), address);
-    assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
-}
-
 /// A server that has a bit to say without end, and reads nothing; how many bytes it got rid of.
 fn talking(frame: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
     let said = Arc::new(AtomicUsize::new(0));

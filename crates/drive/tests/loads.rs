@@ -38,17 +38,6 @@ fn an_open_load_offers_just_what_its_phases_say_on_any_number_of_threads() {
 }
 
 #[test]
-fn poisson_arrivals_are_as_many_as_the_rate_says() {
-    let server = Server::plain(Duration::ZERO);
-    let model = LoadModel::Open(Spacing::Poisson);
-    let sum =
-        finish(begin(plan(vec![get(0, "/")], model, vec![phase(1_000, 900.0)]), options(server.address, 2)));
-    // Standard deviation 30: six of them.
-    assert!((720..=1_080).contains(&sum.offered()), "{}", sum.offered());
-    assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
-}
-
-#[test]
 fn closed_users_are_never_more_than_their_level() {
     let busy = Arc::new(std::sync::atomic::AtomicI64::new(0));
     let most = Arc::new(std::sync::atomic::AtomicI64::new(0));

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_record::{Counter, Outcome, new_histogram};
-use tidemark_scenario::plan::{
-    AtLimit, Curve, KindLoad, Load, LoadModel, Op, Pause, Phase, Series, SessionLimit, Spacing,
-};
+use tidemark_scenario::plan::{AtLimit, KindLoad, Load, LoadModel, Op, Pause, Phase, SessionLimit, Spacing};
 
 const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 
@@ -26,25 +24,6 @@ fn silent() -> Server {
         std::thread::sleep(Duration::from_secs(60));
         Next::Close
     })
-}
-
-#[test]
-fn every_curve_offers_its_integral() {
-    let server = Server::plain(Duration::ZERO);
-    let ms = Duration::from_millis;
-    let series = Series { points: vec![(0.0, 400.0), (0.1, 100.0)], between: false, length_s: 0.2 };
-    let curves = [
-        (100.0, 300.0, Curve::Steps(3), 60),
-        (200.0, 200.0, Curve::Sine { amplitude: 200.0, period: ms(150) }, 60),
-        (100.0, 100.0, Curve::Spikes { level: 600.0, every: ms(100), length: ms(20) }, 60),
-        (400.0, 100.0, Curve::Series(Arc::new(series)), 40 + 20),
-    ];
-    for (from, to, curve, expected) in curves {
-        let named = format!("{curve:?}");
-        let phases = vec![Phase { from, to, curve, ..phase(300, 0.0) }];
-        let sum = finish(begin(plan(vec![get(0, "/")], OPEN, phases), options(server.address, 2)));
-        assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (expected, expected), "{named}");
-    }
 }
 
 #[test]

@@ -115,14 +115,6 @@ fn what_is_no_http() {
 }
 
 #[test]
-fn two_lengths_contradict() {
-    let server = Server::start(|_, stream| {
-        write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc")
-    });
-    all_end(&server, twenty(), Outcome::Protocol, "contradict");
-}
-
-#[test]
 fn a_kept_body_over_the_limit() {
     let server = Server::start(|_, stream| answer(stream, "200 OK", "", &"x".repeat(5_000)));
     let mut plan = twenty();

@@ -195,15 +195,6 @@ fn an_end_within_a_frame_is_a_reset() {
 }
 
 #[test]
-fn what_is_malformed_is_told() {
-    // an item that means nothing; a text; a masked frame; an answer without a call
-    breaking(|_, _, _| Then::Raw(&[0x82, 2, 0x0f, 0]), Outcome::Protocol, "0x0f");
-    breaking(|_, _, _| Then::Raw(&[0x81, 2, b'h', b'i']), Outcome::Protocol, "a text");
-    breaking(|_, _, _| Then::Raw(&[0x82, 0x80, 0, 0, 0, 0]), Outcome::Protocol, "masked");
-    breaking(|_, _, _| Then::Raw(&[0x82, 4, 0x11, 0xfe, 0x7f, 0]), Outcome::Protocol, "answered 8191");
-}
-
-#[test]
 fn a_second_answer_is_a_violation() {
     let server = server(offered(), |call, writer, frame| {
         well(call, writer, frame);

@@ -227,6 +227,8 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
     };
     let load = |head: &str, step: &str, verify: &str| support::load(&text(head, step, verify));
     let set = "memcached: [set, k, \"${note}\"]";
+    let (redis, command) = ("system: {url: redis://a}", "redis: [SET, k, \"${note}\"]");
+    let (http, get) = ("system: {url: 'http://a'}", "GET: '/${note}'");
     let put = "aerospike: [put, s, k, v, \"${note}\"]";
     let sql = "sql: INSERT INTO t VALUES ($1), with: [\"${note}\"]";
     let cql = "cql: INSERT INTO t (n) VALUES (?), with: [\"${note}\"]";
@@ -234,6 +236,8 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
     let (to_m, to_p) = (format!("at: m, {set}"), format!("at: p, {sql}"));
     for (head, step, verify, at, wanted) in [
         ("system: {url: memcached://a}", set, "{store: memcached}", 0, "Memcached { keys: \"*\" }"),
+        (redis, command, "{store: redis, settle: 1s}", 0, "Redis { keys: \"*\" }"),
+        (redis, command, "{store: redis, keys: 'm:*'}", 0, "Redis { keys: \"m:*\" }"),
         (
             "system: {url: 'postgres://u@a/d'}",
             sql,
@@ -298,6 +302,10 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             "a Cassandra is read back with `store: cassandra` and `cql`",
         ),
         ("system: {url: memcached://a}", set, "{store: memcached, parallel: 2}", "read over one connection"),
+        (redis, command, "{store: redis, parallel: 2}", "read over one connection"),
+        (redis, command, "{store: embedded, keys: x}", "belongs to \"store: redis\" or \"store: memcached\""),
+        (redis, command, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
+        (http, get, "{store: redis}", "a server of HTTP, and not redis"),
         (
             "system: {url: memcached://a}",
             set,
@@ -316,34 +324,5 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
     ] {
         let told = load(head, step, verify).unwrap_err().to_string();
         assert!(told.contains(said), "{said}\n{told}");
-    }
-}
-
-#[test]
-fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
-    let text = |system: &str, step: &str, verify: &str| {
-        format!(
-            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\nverify: {verify}\n"
-        )
-    };
-    let load = |system: &str, step: &str, verify: &str| support::load(&text(system, step, verify));
-    let (redis, get) = ("{url: redis://a}", "{redis: [GET, k]}");
-    for (verify, pattern) in [("{store: redis, settle: 1s}", "*"), ("{store: redis, keys: 'm:*'}", "m:*")] {
-        let from = load(redis, get, verify).unwrap().verify.unwrap().from;
-        assert!(matches!(&from, ReadFrom::Redis { keys } if keys == pattern), "{from:?}");
-    }
-    for (system, step, verify, said) in [
-        (redis, get, "{store: redis, parallel: 2}", "read over one connection"),
-        (
-            redis,
-            get,
-            "{store: embedded, keys: x}",
-            "this belongs to \"store: redis\" or \"store: memcached\"",
-        ),
-        (redis, get, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
-        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "a server of HTTP, and not redis"),
-    ] {
-        let told = load(system, step, verify).unwrap_err().to_string();
-        assert!(told.contains(said), "{told}");
     }
 }
