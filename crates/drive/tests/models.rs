@@ -1,4 +1,4 @@
-//! Load models end to end, as counts: curves, pace, think time, several kinds, the limit of sessions in flight.
+//! Load models end to end, as counts: pace, think time, several kinds, the limit of sessions in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
