@@ -163,7 +163,7 @@ fn the_drain_serves_what_has_arrived() {
     let sum = run(plan, server.address);
     // 20 sessions want 40 × 20 ms of one connection within 200 ms: most are served in the drain, and there each
     // ends after the request that was due.
-    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 20);
+    assert_eq!(sum.of(0, Outcome::Ok), 20);
     assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
     assert_eq!(sum.counted(Counter::Unfinished), 0);
     assert!(!sum.end.interrupted);

@@ -72,9 +72,9 @@ fn kinds_with_loads_of_their_own_make_each_its_requests() {
     let open = KindLoad { kind: 0, model: OPEN, phases: vec![phase(1_000, 100.0)] };
     plan.load = Load { kinds: vec![paced, open], ..plan.load };
     let sum = finish(begin(plan, options(server.address, 2)));
-    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 100);
+    assert_eq!(sum.of(0, Outcome::Ok), 100);
     // but those that a machine that stood still kept from beginning before the end
-    let paced = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
+    let paced = sum.of(1, Outcome::Ok);
     assert_eq!((sum.offered(), paced + sum.dropped()), (120, 20));
     assert!(paced > 0, "{} dropped", sum.dropped());
 }

@@ -238,9 +238,9 @@ fn after_a_failure_the_session_goes_on() {
     });
     let requests = vec![get(0, "/a"), get(1, "/broken"), get(2, "/b")];
     let sum = run(whole_sessions(requests, 20), server.address);
-    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 20);
-    assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Reset), 20);
-    assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Ok), 20);
+    assert_eq!(sum.of(0, Outcome::Ok), 20);
+    assert_eq!(sum.of(1, Outcome::Reset), 20);
+    assert_eq!(sum.of(2, Outcome::Ok), 20);
 }
 
 #[test]

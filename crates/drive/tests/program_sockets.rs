@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::support::identity::{NAME, identity_13};
 use crate::support::websocket::{Socket, converse, listen, receive};
-use crate::support::{Sum, begin, finish, kind, options, whole_sessions};
+use crate::support::{Sum, begin, finish, kind, options, phase, whole_sessions};
 use rustls::ServerConfig;
 use tidemark_drive::{
     AnswerCheck, AnswerView, Heard, IoChoice, Next, Program, ProgramRequest, Programs, Said, Tls,
 };
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, Op};
+use tidemark_scenario::plan::{Load, LoadModel, Op};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{Event, Kind, handshake, write_close, write_message, write_ping};
 
@@ -325,8 +325,7 @@ fn what_is_left_is_sent_whole_before() {
 fn the_end_of_the_load_ends_them() {
     let (programs, log) = programs(&["/a", "/b"], usize::MAX, |_| Vec::new());
     let mut plan = plan(3);
-    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 3.0, 3.0);
-    plan.load.phases[0].duration = Duration::from_millis(300);
+    plan.load = Load::new(LoadModel::Closed, vec![phase(300, 3.0)]);
     let mut options = options(server(), 1);
     options.programs = Some(programs);
     let sum = finish(begin(plan, options));

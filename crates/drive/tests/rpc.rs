@@ -59,7 +59,7 @@ fn a_failure_is_a_status_with_its_words() {
     let sum = run(so_many(steps, 100, "users: 2", "connections: 1, streams: 2"), server.address);
     let found = outcomes(&sum);
     assert_eq!(found.iter().map(|(_, count)| count).sum::<u64>(), 200);
-    assert!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok) == 100);
+    assert_eq!(sum.of(1, Outcome::Ok), 100);
     assert!(sum.outcome(Outcome::Status) > 0, "{found:?}");
     assert!(details(&sum).contains("409") && details(&sum).contains("no such share"), "{}", details(&sum));
 }
@@ -141,8 +141,8 @@ fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
     let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 1s\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
                  \"[2]\"}";
     let sum = run(so_many(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
-    let first = sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Timeout);
-    let second = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
+    let first = sum.of(0, Outcome::Timeout);
+    let second = sum.of(1, Outcome::Ok);
     assert_eq!((first, second), (12, 12), "{:?}: {}", outcomes(&sum), details(&sum));
     assert!(at(&server.seen.cancels) > 0);
 }

@@ -55,8 +55,8 @@ fn what_a_failed_request_should_have_brought_is_missing() {
     }
     http(&mut plan.requests[2]).target = get_of(0, "/use/");
     let sum = run(plan, server.address);
-    assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Status), 10);
-    assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Variable), 10);
+    assert_eq!(sum.of(1, Outcome::Status), 10);
+    assert_eq!(sum.of(2, Outcome::Variable), 10);
     assert_eq!(server.requests(), 20);
 }
 

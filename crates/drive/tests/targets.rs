@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::frames;
 use crate::support::identity::{Identity, NAME, identity_13};
 use crate::support::{
-    Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, serving, whole_sessions,
+    Nobody, Server, answer, begin, finish, get, kind, options, phase, plan, serving, whole_sessions,
 };
 use rustls::{ServerConnection, StreamOwned};
 use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
@@ -58,10 +58,6 @@ fn secured(identity: &Identity) -> SocketAddr {
             }
         }
     })
-}
-
-fn answers(sum: &Sum, label: u16, outcome: Outcome) -> u64 {
-    sum.count(|of, came, _| of == label && came == outcome)
 }
 
 #[test]
@@ -123,8 +119,7 @@ fn a_target_that_is_down_fails_alone() {
     let nobody = Nobody::taken();
     let options = beside(options(server.address, 1), nobody.address());
     let sum = finish(begin(whole_sessions(vec![get(0, "/"), at(1, get(1, "/")), get(2, "/")], 30), options));
-    let outcomes =
-        [0, 1, 2].map(|label| (answers(&sum, label, Outcome::Ok), answers(&sum, label, Outcome::Connect)));
+    let outcomes = [0, 1, 2].map(|label| (sum.of(label, Outcome::Ok), sum.of(label, Outcome::Connect)));
     assert_eq!(outcomes, [(30, 0), (0, 30), (30, 0)]);
 }
 
@@ -147,8 +142,8 @@ fn a_target_whose_connections_are_all_taken_keeps_nobody_from_another() {
     plan.limits.drain = Duration::from_secs(2);
     let options = beside(options(server.address, 1), silent.local_addr().unwrap());
     let sum = finish(begin(plan, options));
-    assert_eq!(answers(&sum, 1, Outcome::Ok), 0);
-    let good = answers(&sum, 0, Outcome::Ok);
+    assert_eq!(sum.of(1, Outcome::Ok), 0);
+    let good = sum.of(0, Outcome::Ok);
     assert!(good > 50, "of about 100: {good}");
     assert_eq!(good, sum.count(|label, _, _| label == 0), "all of them");
 }

@@ -218,7 +218,7 @@ pub fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
 /// The same of a label.
 pub fn outcomes_of(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
     let index = labels.iter().position(|known| known == label).expect("a label") as u16;
-    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
+    let of = Outcome::ALL.map(|outcome| (outcome, sum.of(index, outcome)));
     of.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
@@ -359,6 +359,11 @@ impl Sum {
             sum.add(&series.response_time_us);
         }
         sum
+    }
+
+    /// The requests with this label that ended so.
+    pub fn of(&self, label: u16, outcome: Outcome) -> u64 {
+        self.count(|l, o, _| (l, o) == (label, outcome))
     }
 
     pub fn outcome(&self, outcome: Outcome) -> u64 {
