@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    Next as Then, Server, Sum, answer, begin, finish, kind, load, options, phase, whole_sessions,
+    Next as Then, Server, Sum, answer, begin, finish, kind, load, options, phase, run_programs,
+    whole_sessions,
 };
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveOptions, Http2, MOST_BRANCHES, Next, Program, ProgramMessage,
@@ -148,7 +149,7 @@ fn run_with(plan: Plan, options: DriveOptions, steps: Vec<Step>, has_room: &Arc<
             begins: String::new(),
         })
     });
-    (finish(begin(plan, DriveOptions { programs: Some(programs), ..options })), told)
+    (run_programs(plan, options, programs), told)
 }
 
 fn run(plan: Plan, options: DriveOptions, steps: Vec<Step>) -> (Sum, Told) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    Next as Then, Server, Sum, answer, begin, finish, get, kind, options, phase, whole_sessions,
+    Next as Then, Server, Sum, answer, get, kind, options, phase, run_programs, whole_sessions,
 };
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest,
@@ -28,8 +28,7 @@ fn of_program(labels: &[&str], sessions: u64) -> Plan {
 }
 
 fn run(plan: Plan, options: DriveOptions, make: fn() -> Box<dyn Program>) -> Sum {
-    let programs = Some(Programs::new(move |_| make()));
-    finish(begin(plan, DriveOptions { programs, ..options }))
+    run_programs(plan, options, Programs::new(move |_| make()))
 }
 
 fn request(label: u16, method: &str, path: &str) -> ProgramRequest {
@@ -163,7 +162,7 @@ fn ask(
         let (requests, verdict, failures) = (requests.clone(), verdict.clone(), noted.clone());
         Box::new(Asking { requests, verdict, failures, next: HashMap::new() })
     });
-    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..options }));
+    let sum = run_programs(plan, options, programs);
     let failures = failures.lock().unwrap().clone();
     (sum, failures)
 }
@@ -425,7 +424,7 @@ fn a_message_without_a_stream_fails() {
     let programs = Programs::new(move |_| Box::new(Leaving(noted.clone(), 0)));
     let mut plan = of_program(&["all"], 2);
     plan.load = Load::new(LoadModel::Closed, vec![phase(60_000, 1.0)]);
-    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..over_http_2(&server) }));
+    let sum = run_programs(plan, over_http_2(&server), programs);
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (4, 6), "{:?}", sum.examples());
     assert_eq!(*failures.lock().unwrap(), [Outcome::Reset; 2]);
     assert_eq!(server.stop().unwrap().requests, 4);
@@ -486,9 +485,8 @@ fn what_a_program_has_begun_at_the_end_of_the_load_it_finishes_if_it_says_so() {
         plan.load = Load::new(LoadModel::Closed, vec![phase(200, 4.0)]);
         plan.limits.drain = Duration::from_millis(drain_ms);
         let programs = Programs::new(move |_| Box::new(Finishing { finishes, asked: HashMap::new() }));
-        let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
         let begun = std::time::Instant::now();
-        let sum = finish(begin(plan, options));
+        let sum = run_programs(plan, options(server.address, 1), programs);
         let count = |of| sum.of(of, Outcome::Ok);
         assert_eq!((count(0), count(1), sum.ended()), (2, last, 2 + last), "{finishes} {drain_ms}");
         assert!(begun.elapsed() < Duration::from_secs(20), "who rests is not waited for");
@@ -588,9 +586,8 @@ fn a_session_that_has_had_its_time_is_cut_off_and_every_request_has_an_outcome()
     let of_thread = told.clone();
     let programs =
         Programs::new(move |_| Box::new(Interrupted { told: of_thread.clone(), ..Interrupted::default() }));
-    let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
     let begun = std::time::Instant::now();
-    let sum = finish(begin(plan, options));
+    let sum = run_programs(plan, options(server.address, 1), programs);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     let count = |of| sum.of(of, Outcome::Unfinished);
     // half of them only think beside their branch

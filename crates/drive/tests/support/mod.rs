@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
+use tidemark_drive::{
+    Address, Drive, DriveEnd, DriveOptions, IoChoice, Programs, Protocol, Target, Timestamps, start,
+};
 use tidemark_record::{Counter, ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
     Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestKind, RequestPlan,
@@ -447,6 +449,10 @@ pub fn finish(drive: Drive) -> Sum {
     let sum = Sum { intervals, end: drive.join().unwrap() };
     sum.is_conserved();
     sum
+}
+
+pub fn run_programs(plan: Plan, options: DriveOptions, programs: Programs) -> Sum {
+    finish(begin(plan, DriveOptions { programs: Some(programs), ..options }))
 }
 
 pub fn run(plan: Plan, address: impl Into<Address>) -> Sum {
