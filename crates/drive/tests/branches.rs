@@ -233,13 +233,7 @@ fn each_part_fails_for_itself() {
 /// A session that ends, or whose load does, leaves nothing behind: what was due is counted once.
 #[test]
 fn parts_end_with_their_session_and_with_the_run() {
-    let held = || {
-        Server::start(|_, _| {
-            std::thread::sleep(Duration::from_secs(20));
-            Then::Close
-        })
-    };
-    let server = held();
+    let server = Server::silent();
     let mut steps = vec![Step::Part(request(PART, "/a")), Step::Part(request(PART, "/b"))];
     let (sum, told) = run(plan(3), options(server.address, 1), steps.clone());
     assert_eq!((sum.of(PART, Outcome::Unfinished), sum.ended()), (6, 6), "{:?}", sum.examples());
@@ -247,7 +241,7 @@ fn parts_end_with_their_session_and_with_the_run() {
     for (ends_by, waits) in
         [("a session that waits", Step::Wait(2)), ("one with a request", Step::Own(request(OWN, "/")))]
     {
-        let server = held();
+        let server = Server::silent();
         steps.truncate(2);
         steps.push(waits);
         let mut plan = plan(3);
@@ -485,10 +479,7 @@ fn a_parallel_step_is_as_any_other() {
 
 #[test]
 fn a_parallel_step_ends_with_the_run() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(20));
-        Then::Close
-    });
+    let server = Server::silent();
     for at_most in ["", ", at most: 1"] {
         let mut plan =
             of_steps(&format!("{{parallel: [GET: /1, GET: /2, GET: /3]{at_most}}}, {{GET: /}}"), 3);

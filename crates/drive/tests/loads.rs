@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{OPEN, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_drive::{DriveError, start};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{LoadModel, Op, Phase, RequestKind, Spacing};
+use tidemark_scenario::plan::{LoadModel, Op, Phase, RequestKind};
 use tidemark_scenario::{Expr, Shared};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 
 #[test]
 fn an_open_load_offers_just_what_its_phases_say_on_any_number_of_threads() {
@@ -198,10 +196,7 @@ fn a_stop_lets_requests_under_way_end() {
 /// Nothing answers, so that the drain is long; it is not measured.
 #[test]
 fn the_measured_time_ends_where_sending_was_stopped() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 4.0)]);
     plan.limits.drain = Duration::from_millis(2_500);
     let drive = begin(plan, options(server.address, 2));
@@ -223,10 +218,7 @@ fn the_measured_time_ends_where_sending_was_stopped() {
 
 #[test]
 fn an_abort_waits_for_nothing() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let drive = begin(
         plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 4.0)]),
         options(server.address, 1),

@@ -4,27 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{OPEN, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_record::{Counter, Outcome, new_histogram};
-use tidemark_scenario::plan::{AtLimit, KindLoad, Load, LoadModel, Op, Pause, Phase, SessionLimit, Spacing};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
-
-/// A server that answers each request after this.
-fn slow(time: Duration) -> Server {
-    Server::start(move |_, stream| {
-        std::thread::sleep(time);
-        answer(stream, "200 OK", "", "")
-    })
-}
-
-/// A server that answers nothing.
-fn silent() -> Server {
-    Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    })
-}
+use tidemark_scenario::plan::{AtLimit, KindLoad, Load, LoadModel, Op, Pause, Phase, SessionLimit};
 
 #[test]
 fn paced_users_owe_the_same_whatever_the_system_does() {
@@ -36,7 +18,7 @@ fn paced_users_owe_the_same_whatever_the_system_does() {
     // what could not begin before the end was kept from it by an answer that took as long as the phase without users
     assert!(sum.dropped() == 0 || sum.response().max() >= 2_000_000, "{} dropped", sum.dropped());
 
-    let slow = slow(Duration::from_millis(250));
+    let slow = Server::plain(Duration::from_millis(250));
     let lag_us = || {
         let sum = run(plan(vec![get(0, "/")], pace, vec![phase(1_000, 8.0)]), slow.address);
         // Each user comes to four of its ten, the last of them 450 ms late; to five where the driver is held up at the end.
@@ -82,7 +64,7 @@ fn kinds_with_loads_of_their_own_make_each_its_requests() {
 #[test]
 fn beyond_the_limit_sessions_are_dropped_or_wait() {
     for (at_limit, waited) in [(AtLimit::Drop, 0), (AtLimit::Wait, 7)] {
-        let server = silent();
+        let server = Server::silent();
         let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(1_000, 100.0)]);
         plan.limits.in_flight = Some(SessionLimit { most: 3, at_limit });
         plan.limits.waiting = Some(7);
@@ -110,7 +92,7 @@ fn every_request_that_was_due_in_the_window_ends_in_its_sums() {
     let all = [OPEN, pace, think, LoadModel::Closed];
     let limits = [None, Some(AtLimit::Wait), Some(AtLimit::Drop)];
     let case = |model: LoadModel, at_limit: Option<AtLimit>, stopped: bool| {
-        let server = slow(Duration::from_millis(130));
+        let server = Server::plain(Duration::from_millis(130));
         let mut plan = plan(vec![get(0, "/")], model, phases());
         plan.limits.connections = 6;
         plan.limits.waiting = Some(12);
@@ -177,7 +159,7 @@ fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
 
 #[test]
 fn who_waits_longer_than_the_time_out_is_not_sent() {
-    let server = silent();
+    let server = Server::silent();
     let told = || {
         let requests = vec![get(0, "/first"), get(1, "/second")];
         let mut plan = plan(requests, OPEN, vec![phase(300, 100.0), phase(700, 0.0)]);

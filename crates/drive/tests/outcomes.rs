@@ -3,12 +3,12 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crate::support::{Next, Nobody, Server, answer, get, http, phase, plan, run, whole_sessions, write};
+use crate::support::{
+    Next, Nobody, OPEN, Server, answer, get, http, phase, plan, run, whole_sessions, write,
+};
 use tidemark_record::Outcome;
 use tidemark_scenario::Template;
-use tidemark_scenario::plan::{Check, LoadModel, Op, Plan, Spacing, TextTest};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+use tidemark_scenario::plan::{Check, LoadModel, Op, Plan, TextTest};
 
 /// 20 sessions of one GET within 200 ms.
 fn twenty() -> Plan {
@@ -59,10 +59,7 @@ fn a_failed_check() {
 
 #[test]
 fn no_answer_in_time() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let mut plan = twenty();
     plan.requests[0].timeout = Duration::from_millis(150);
     let sum = run(plan, server.address);

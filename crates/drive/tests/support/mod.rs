@@ -90,6 +90,14 @@ impl Server {
         })
     }
 
+    /// Takes every request, and says nothing for longer than any test goes on.
+    pub fn silent() -> Server {
+        Server::start(|_, _| {
+            std::thread::sleep(Duration::from_secs(60));
+            Next::Close
+        })
+    }
+
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -288,9 +296,11 @@ pub fn kind(ops: Vec<Op>) -> SessionKind {
     }
 }
 
+pub const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+
 /// So many sessions at 100 a second, each to its end, however busy the machine is.
 pub fn whole_sessions(requests: Vec<RequestPlan>, sessions: u64) -> Plan {
-    let mut plan = plan(requests, LoadModel::Open(Spacing::Constant), vec![phase(60_000, 100.0)]);
+    let mut plan = plan(requests, OPEN, vec![phase(60_000, 100.0)]);
     plan.limits.sessions = Some(sessions);
     plan
 }
