@@ -14,7 +14,7 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
 
 use crate::support::grpc::{Call, end, framed, message, pause, serve, serve_some, speaking, status, types};
-use crate::support::{Nobody, Sum, begin, details, finish, outcomes, serving, with_steps};
+use crate::support::{Nobody, Sum, begin, details, finish, outcomes, refused, serving, with_steps};
 
 const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
 const LOOKS: &str = "- grpc: t.S/One\n  check: {json: {$.text: hello}}\n  timeout: 5s";
@@ -597,10 +597,8 @@ fn a_server_without_a_health_check_never_has_one() {
 #[test]
 fn a_method_that_there_is_not_is_told_before_the_load() {
     let told = |steps: &str| {
-        let plan = with_steps(steps, LOAD);
-        let shared = tidemark_scenario::Shared::of(&plan);
         let address = "127.0.0.1:1".parse().unwrap();
-        tidemark_drive::start(Arc::new(plan), Arc::new(shared), speaking(address)).err().unwrap().to_string()
+        refused(with_steps(steps, LOAD), speaking(address)).to_string()
     };
     assert!(told("- grpc: t.S/On").contains("did you mean One?"));
     assert!(told("- grpc: t.S/One\n  message: {txet: a}").contains("no field txet; did you mean text?"));

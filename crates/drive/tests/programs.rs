@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    Next as Then, Server, Sum, answer, get, kind, options, phase, run_programs, whole_sessions,
+    self, Next as Then, Server, Sum, answer, get, kind, options, phase, run_programs, whole_sessions,
 };
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest,
-    Programs, Protocol, start,
+    Programs, Protocol,
 };
 use tidemark_record::{Counter, Outcome};
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Grace, Load, LoadModel, Op, ScriptBounds, ScriptPlan, ScriptTool};
-use tidemark_scenario::{Plan, Shared};
 use tidemark_truth::{Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const LOGIN: u16 = 0;
@@ -296,8 +296,7 @@ impl Program for Echoing {
 fn what_no_program_can_do_is_refused() {
     let server = Server::plain(Duration::ZERO);
     let refused = |plan: Plan, options: DriveOptions| {
-        let shared = Arc::new(Shared::of(&plan));
-        let error = start(Arc::new(plan), shared, options).unwrap_err();
+        let error = support::refused(plan, options);
         assert!(matches!(error, DriveError::Program { .. }), "{error}");
         error.to_string()
     };

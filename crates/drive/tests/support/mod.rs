@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{
-    Address, Drive, DriveEnd, DriveOptions, IoChoice, Programs, Protocol, Target, Timestamps, start,
+    Address, Drive, DriveEnd, DriveError, DriveOptions, IoChoice, Programs, Protocol, Target, Timestamps,
+    start,
 };
 use tidemark_record::{Counter, ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
@@ -451,6 +452,12 @@ impl Sum {
 pub fn begin(plan: Plan, options: DriveOptions) -> Drive {
     let shared = Shared::of(&plan);
     start(Arc::new(plan), Arc::new(shared), options).unwrap()
+}
+
+/// Why a plan is not driven.
+pub fn refused(plan: Plan, options: DriveOptions) -> DriveError {
+    let shared = Shared::of(&plan);
+    start(Arc::new(plan), Arc::new(shared), options).unwrap_err()
 }
 
 /// Takes all intervals and waits for the end.
