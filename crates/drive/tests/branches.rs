@@ -441,24 +441,13 @@ fn requests_of_a_parallel_step_leave_at_once_and_what_they_extract_is_kept() {
 
 #[test]
 fn a_parallel_step_has_no_more_under_way_than_it_says() {
-    let (now, most) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
-    let (under_way, peak) = (now.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        let mut now = under_way.lock().unwrap();
-        *now += 1;
-        let mut most = peak.lock().unwrap();
-        *most = (*now).max(*most);
-        drop((now, most));
-        std::thread::sleep(Duration::from_millis(20));
-        *under_way.lock().unwrap() -= 1;
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(20));
     let mut plan =
         of_steps("{parallel: [GET: /1, GET: /2, GET: /3, GET: /4, GET: /5], at most: 2}, {GET: /}", 1);
     plan.limits.keep_alive = false;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (6, 6), "{:?}", sum.examples());
-    assert!((1..=2).contains(&*most.lock().unwrap()));
+    assert!((1..=2).contains(&most.load(Ordering::SeqCst)));
 }
 
 /// Redirects, cookies and groups, with one connection for all: nobody waits for ever.

@@ -37,15 +37,7 @@ fn an_open_load_offers_just_what_its_phases_say_on_any_number_of_threads() {
 
 #[test]
 fn closed_users_are_never_more_than_their_level() {
-    let busy = Arc::new(std::sync::atomic::AtomicI64::new(0));
-    let most = Arc::new(std::sync::atomic::AtomicI64::new(0));
-    let (busy_there, most_there) = (busy.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        most_there.fetch_max(busy_there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-        busy_there.fetch_sub(1, Ordering::SeqCst);
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(5));
     let phases = vec![Phase { from: 0.0, to: 6.0, measured: false, ..phase(300, 0.0) }, phase(60_000, 6.0)];
     let drive = begin(plan(vec![get(0, "/")], LoadModel::Closed, phases), options(server.address, 4));
     until(|| most.load(Ordering::SeqCst) >= 6 && server.requests() > 500);

@@ -1,10 +1,9 @@
 //! Load models end to end, as counts: pace, think time, several kinds, the limit of sessions in flight.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::{OPEN, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{OPEN, Server, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_record::{Counter, Outcome, new_histogram};
 use tidemark_scenario::plan::{AtLimit, KindLoad, Load, LoadModel, Op, Pause, Phase, SessionLimit};
 
@@ -134,15 +133,7 @@ fn every_request_that_was_due_in_the_window_ends_in_its_sums() {
 
 #[test]
 fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
-    let busy = Arc::new(AtomicI64::new(0));
-    let most = Arc::new(AtomicI64::new(0));
-    let (busy_there, most_there) = (busy.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        most_there.fetch_max(busy_there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(20));
-        busy_there.fetch_sub(1, Ordering::SeqCst);
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(20));
     let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(200, 100.0), phase(4_000, 0.0)]);
     plan.limits.in_flight = Some(SessionLimit { most: 1, at_limit: AtLimit::Wait });
     let sum = run(plan, server.address);

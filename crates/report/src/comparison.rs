@@ -381,20 +381,18 @@ fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::test_run::timed;
+    use crate::test_run::{self, timed};
     use std::path::Path;
     use tempfile::TempDir;
     use tidemark_record::summary::Process;
-    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, ThreadInterval, summarize};
+    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, summarize};
 
     /// A run of so many seconds, each with so many answers after so many microseconds; the system took `cpu_s`.
     fn write(dir: &Path, seconds: u64, answers: u32, us: u64, cpu_s: f64, status: Status) {
         let mut writer = RunWriter::create(dir, &["Trade".into()], "").unwrap();
         writer.threads(1);
         for second in 0..seconds {
-            let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-            one.in_window = true;
-            (one.offered, one.measured_offered) = (u64::from(answers) + 1, u64::from(answers) + 1);
+            let mut one = test_run::second(second, u64::from(answers) + 1);
             let series =
                 |outcome, count: u32| timed(0, outcome, true, &[([us + second % 3 * 10, us], count)]);
             one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];

@@ -99,6 +99,19 @@ impl Server {
         })
     }
 
+    /// Answers after this; and the most requests that it had at a time.
+    pub fn counting(delay: Duration) -> (Server, Arc<AtomicUsize>) {
+        let (busy, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let seen = most.clone();
+        let server = Server::start(move |_, stream| {
+            seen.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(delay);
+            busy.fetch_sub(1, Ordering::SeqCst);
+            answer(stream, "200 OK", "", "")
+        });
+        (server, most)
+    }
+
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }

@@ -2,11 +2,11 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, ThreadInterval, summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, summarize,
 };
 
 use super::*;
-use crate::test_run::timed;
+use crate::test_run::{self, timed};
 
 const LABELS: [&str; 2] = ["Search", "Checkout"];
 
@@ -26,9 +26,7 @@ fn write(dir: &Path, of: &Recipe) {
     let mut writer = RunWriter::create(dir, &labels, "").unwrap();
     writer.threads(1);
     for second in 0..of.seconds {
-        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        one.in_window = true;
-        (one.offered, one.measured_offered) = (200, 200);
+        let mut one = test_run::second(second, 200);
         // a second differs from the next by a little
         let off = second % 3 * 20;
         let series = |label: u16, outcome, count: u32| {
