@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use support::identity::{NAME, identity_13};
-use support::{Sum, finish, get, http, options, phase, plan, serving};
+use support::{Sum, finish, get, http, options, phase, plan, resident_kib, serving};
 use tempfile::NamedTempFile;
 use tidemark_drive::{DriveOptions, IoChoice, Tls, start};
 use tidemark_record::{Counter, Outcome};
@@ -176,13 +176,6 @@ fn a_file_that_became_shorter_fails_its_request() {
     assert!(lengths.try_recv().is_err(), "no whole request came");
 }
 
-/// Of this process.
-fn resident_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) >> 10
-}
-
 /// Says that something is over, also where that failed.
 struct Over<'a>(&'a AtomicBool);
 
@@ -194,13 +187,13 @@ impl Drop for Over<'_> {
 
 /// How much more memory is in use while this goes on, MiB.
 fn growth(of: impl FnOnce()) -> u64 {
-    let before = resident_mib();
+    let before = resident_kib();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut most = 0;
             while !is_over.load(Ordering::Relaxed) {
-                most = resident_mib().max(most);
+                most = resident_kib().max(most);
                 std::thread::sleep(Duration::from_millis(1));
             }
             most
@@ -208,7 +201,7 @@ fn growth(of: impl FnOnce()) -> u64 {
         let over = Over(&is_over);
         of();
         drop(over);
-        watch.join().unwrap().saturating_sub(before)
+        watch.join().unwrap().saturating_sub(before) >> 10
     })
 }
 

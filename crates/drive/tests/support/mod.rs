@@ -365,6 +365,13 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
     }
 }
 
+/// Memory of this process.
+pub fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
 /// Everything that a drive reported.
 pub struct Sum {
     pub intervals: Vec<ThreadInterval>,
