@@ -1,13 +1,15 @@
 //! Once warm, the driver's threads allocate nothing for a request. Over HTTP/2 the library that they go through does, a
 //! bounded number of times.
 
+#[path = "../../wire/tests/support/counting.rs"]
+mod counting;
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use counting::Counting;
 use support::calls::{self, calling, offered};
 use support::databases;
 use support::websocket::{converse, listen, receive};
@@ -27,44 +29,21 @@ use tidemark_wire::json;
 use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 use tidemark_wire::websocket::{Event, Kind, handshake, write_message, write_pong};
 
-/// Counts what is allocated by threads that have not asked to be left out.
-struct Counting;
-
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static LEFT_OUT: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Counts what is allocated by threads that have not asked to be left out.
 fn count() {
     if !LEFT_OUT.try_with(Cell::get).unwrap_or(true) {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-// SAFETY: everything is handed on to the system's allocator as it came.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as the caller promised.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting(count);
 
 /// Requests that the measured window has at least; the load lasts until then.
 const REQUESTS: u64 = 10_000;

@@ -5,7 +5,7 @@ mod support;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use support::{Next, Server, answer, finish, get, options, phase, plan, write};
+use support::{Next, Server, answer, finish, get, options, phase, plan, resident_kib, write};
 use tidemark_drive::{IoChoice, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::LoadModel;
@@ -31,12 +31,6 @@ fn unfriendly() -> Server {
 
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
-}
-
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// One after the other in one test, as files and memory are the process's.

@@ -5,14 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next as Then, Server, Sum, answer, begin, finish, kind, load, options, whole_sessions};
+use crate::support::{
+    Next as Then, Server, Sum, answer, begin, finish, kind, load, options, phase, run_programs,
+    whole_sessions,
+};
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveOptions, Http2, MOST_BRANCHES, Next, Program, ProgramMessage,
     ProgramRequest, Programs, Protocol,
 };
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, Op};
+use tidemark_scenario::plan::{Load, LoadModel, Op};
 use tidemark_truth::{Http2Behaviour, Http2Server};
 
 const OWN: u16 = 0;
@@ -146,15 +149,11 @@ fn run_with(plan: Plan, options: DriveOptions, steps: Vec<Step>, has_room: &Arc<
             begins: String::new(),
         })
     });
-    (finish(begin(plan, DriveOptions { programs: Some(programs), ..options })), told)
+    (run_programs(plan, options, programs), told)
 }
 
 fn run(plan: Plan, options: DriveOptions, steps: Vec<Step>) -> (Sum, Told) {
     run_with(plan, options, steps, &Arc::new(AtomicBool::new(true)))
-}
-
-fn count(sum: &Sum, label: u16, outcome: Outcome) -> u64 {
-    sum.count(|of, ended, _| (of, ended) == (label, outcome))
 }
 
 /// Answers once so many requests are there.
@@ -181,9 +180,9 @@ fn parts_of_a_session_are_under_way_at_once() {
     steps.extend(again);
     let mut plan = plan(3);
     // one session after the other, so that nobody else's requests are answered with its own
-    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 1.0, 1.0);
+    plan.load = Load::new(LoadModel::Closed, vec![phase(60_000, 1.0)]);
     let (sum, told) = run(plan, options(server.address, 1), steps);
-    assert_eq!((count(&sum, PART, Outcome::Ok), sum.ended()), (30, 30), "{:?}", sum.examples());
+    assert_eq!((sum.of(PART, Outcome::Ok), sum.ended()), (30, 30), "{:?}", sum.examples());
     assert_eq!(server.connections(), 5, "connections are given back, and used again");
     let told = told.lock().unwrap();
     assert!(told.iter().all(|(_, what)| *what == Ok(200)), "{told:?}");
@@ -215,8 +214,8 @@ fn each_part_fails_for_itself() {
         Outcome::Protocol,
         Outcome::Unfinished,
     ];
-    assert_eq!(outcomes.map(|of| count(&sum, PART, of)), [2, 2, 2, 2, 4, 0], "{:?}", sum.examples());
-    assert_eq!((count(&sum, OWN, Outcome::Ok), sum.ended()), (2, 14));
+    assert_eq!(outcomes.map(|of| sum.of(PART, of)), [2, 2, 2, 2, 4, 0], "{:?}", sum.examples());
+    assert_eq!((sum.of(OWN, Outcome::Ok), sum.ended()), (2, 14));
     let told = told.lock().unwrap();
     for (path, what) in [
         ("/gone", Err(Outcome::Reset)),
@@ -234,21 +233,15 @@ fn each_part_fails_for_itself() {
 /// A session that ends, or whose load does, leaves nothing behind: what was due is counted once.
 #[test]
 fn parts_end_with_their_session_and_with_the_run() {
-    let held = || {
-        Server::start(|_, _| {
-            std::thread::sleep(Duration::from_secs(20));
-            Then::Close
-        })
-    };
-    let server = held();
+    let server = Server::silent();
     let mut steps = vec![Step::Part(request(PART, "/a")), Step::Part(request(PART, "/b"))];
     let (sum, told) = run(plan(3), options(server.address, 1), steps.clone());
-    assert_eq!((count(&sum, PART, Outcome::Unfinished), sum.ended()), (6, 6), "{:?}", sum.examples());
+    assert_eq!((sum.of(PART, Outcome::Unfinished), sum.ended()), (6, 6), "{:?}", sum.examples());
     assert_eq!(told.lock().unwrap().len(), 6);
     for (ends_by, waits) in
         [("a session that waits", Step::Wait(2)), ("one with a request", Step::Own(request(OWN, "/")))]
     {
-        let server = held();
+        let server = Server::silent();
         steps.truncate(2);
         steps.push(waits);
         let mut plan = plan(3);
@@ -257,7 +250,7 @@ fn parts_end_with_their_session_and_with_the_run() {
         plan.limits.drain = Duration::from_millis(100);
         plan.limits.connections = 1;
         let (sum, _) = run(plan, options(server.address, 1), steps.clone());
-        let (parts, own) = (count(&sum, PART, Outcome::Unfinished), count(&sum, OWN, Outcome::Unfinished));
+        let (parts, own) = (sum.of(PART, Outcome::Unfinished), sum.of(OWN, Outcome::Unfinished));
         assert!(parts > 0 && parts.is_multiple_of(2), "{ends_by}: {parts}");
         assert_eq!((parts + own, sum.ended()), (sum.offered(), sum.offered()), "{ends_by}");
     }
@@ -272,7 +265,7 @@ fn parts_under_way_at_the_loads_end_are_waited_for() {
     let mut plan = plan(1);
     plan.load.phases[0].duration = Duration::from_millis(100);
     let (sum, _) = run(plan, options(server.address, 1), steps);
-    assert_eq!((count(&sum, PART, Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
+    assert_eq!((sum.of(PART, Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
 }
 
 #[test]
@@ -289,7 +282,7 @@ fn no_more_parts_than_may_be_are_begun_and_the_others_are_counted() {
     steps.push(Step::Wait(MOST_BRANCHES));
     let (sum, told) = run_with(plan(1), options(server.address, 1), steps, &has_room);
     let most = MOST_BRANCHES as u64;
-    assert_eq!((count(&sum, PART, Outcome::Ok), sum.dropped()), (most, 7), "{:?}", sum.examples());
+    assert_eq!((sum.of(PART, Outcome::Ok), sum.dropped()), (most, 7), "{:?}", sum.examples());
     assert_eq!(told.lock().unwrap().len(), MOST_BRANCHES);
 }
 
@@ -303,7 +296,7 @@ fn a_session_holds_no_connection_that_its_parts_need() {
     let mut plan = plan(3);
     plan.limits.connections = 1;
     let (sum, _) = run(plan, options(server.address, 1), steps);
-    let counts = (count(&sum, OWN, Outcome::Ok), count(&sum, PART, Outcome::Ok), sum.ended());
+    let counts = (sum.of(OWN, Outcome::Ok), sum.of(PART, Outcome::Ok), sum.ended());
     assert_eq!((counts, server.connections()), ((6, 12, 18), 1), "{:?}", sum.examples());
 }
 
@@ -320,7 +313,7 @@ fn parts_go_on_by_themselves_and_share_their_sessions_cookies() {
     });
     let steps = vec![Step::Part(request(PART, "/a")), Step::Wait(3), Step::Own(request(OWN, "/own"))];
     let (sum, _) = run(plan(4), options(server.address, 1), steps);
-    let counts = [OWN, PART, HOP].map(|of| count(&sum, of, Outcome::Ok));
+    let counts = [OWN, PART, HOP].map(|of| sum.of(of, Outcome::Ok));
     assert_eq!((counts, sum.ended()), ([4, 4, 8], 16), "{:?}", sum.examples());
 }
 
@@ -339,9 +332,9 @@ fn a_wait_for_parts_ends_with_its_time() {
         Step::Pause(Duration::ZERO),
     ];
     let mut plan = plan(2);
-    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 1.0, 1.0);
+    plan.load = Load::new(LoadModel::Closed, vec![phase(60_000, 1.0)]);
     let (sum, _) = run(plan, options(server.address, 1), steps);
-    assert_eq!((count(&sum, PART, Outcome::Ok), sum.ended()), (4, 4), "{:?}", sum.examples());
+    assert_eq!((sum.of(PART, Outcome::Ok), sum.ended()), (4, 4), "{:?}", sum.examples());
 }
 
 #[test]
@@ -390,7 +383,7 @@ fn an_open_stream_of_http_2_stays_beside_parts() {
     let mut plan = plan(10);
     (plan.limits.connections, plan.limits.streams) = (1, 10);
     let (sum, told) = run(plan, options, steps);
-    let counts = (count(&sum, OWN, Outcome::Ok), count(&sum, PART, Outcome::Ok), sum.ended());
+    let counts = (sum.of(OWN, Outcome::Ok), sum.of(PART, Outcome::Ok), sum.ended());
     assert_eq!(counts, (20, 30, 50), "{:?}\n{:?}", sum.examples(), told.lock().unwrap());
     let truth = server.stop().unwrap();
     assert_eq!((truth.requests, truth.connections), (40, 1));
@@ -405,7 +398,7 @@ fn of_steps(steps: &str, sessions: u64) -> Plan {
 }
 
 fn labelled(sum: &Sum, plan: &Plan, outcome: Outcome) -> Vec<(String, u64)> {
-    let label = |(index, name): (usize, &String)| (name.clone(), count(sum, index as u16, outcome));
+    let label = |(index, name): (usize, &String)| (name.clone(), sum.of(index as u16, outcome));
     plan.labels.iter().enumerate().map(label).filter(|(_, count)| *count > 0).collect()
 }
 
@@ -448,24 +441,13 @@ fn requests_of_a_parallel_step_leave_at_once_and_what_they_extract_is_kept() {
 
 #[test]
 fn a_parallel_step_has_no_more_under_way_than_it_says() {
-    let (now, most) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
-    let (under_way, peak) = (now.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        let mut now = under_way.lock().unwrap();
-        *now += 1;
-        let mut most = peak.lock().unwrap();
-        *most = (*now).max(*most);
-        drop((now, most));
-        std::thread::sleep(Duration::from_millis(20));
-        *under_way.lock().unwrap() -= 1;
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(20));
     let mut plan =
         of_steps("{parallel: [GET: /1, GET: /2, GET: /3, GET: /4, GET: /5], at most: 2}, {GET: /}", 1);
     plan.limits.keep_alive = false;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (6, 6), "{:?}", sum.examples());
-    assert!((1..=2).contains(&*most.lock().unwrap()));
+    assert!((1..=2).contains(&most.load(Ordering::SeqCst)));
 }
 
 /// Redirects, cookies and groups, with one connection for all: nobody waits for ever.
@@ -486,10 +468,7 @@ fn a_parallel_step_is_as_any_other() {
 
 #[test]
 fn a_parallel_step_ends_with_the_run() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(20));
-        Then::Close
-    });
+    let server = Server::silent();
     for at_most in ["", ", at most: 1"] {
         let mut plan =
             of_steps(&format!("{{parallel: [GET: /1, GET: /2, GET: /3]{at_most}}}, {{GET: /}}"), 3);

@@ -4,11 +4,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Server, Sum, begin, finish, get, options, whole_sessions};
-use tidemark_drive::{Code, CodeVariables, Codes, DriveError, DriveOptions, LastAnswer, start};
+use crate::support::{Server, Sum, begin, finish, get, options, refused, whole_sessions};
+use tidemark_drive::{Code, CodeVariables, Codes, DriveError, DriveOptions, LastAnswer};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::plan::{ALL_SHOWN, CodePlan, Op};
-use tidemark_scenario::{Plan, Shared, Slot, Value};
+use tidemark_scenario::{Plan, Slot, Value};
 
 /// Does with the number of the code, the answer and the variables what it is told.
 struct Told<F>(F);
@@ -118,15 +118,10 @@ fn long_code_counts_as_computing() {
 #[test]
 fn code_that_nothing_runs_is_refused() {
     let server = Server::plain(Duration::ZERO);
-    let plan = Arc::new(of_codes(1));
-    let begun = start(plan.clone(), Arc::new(Shared::of(&plan)), options(server.address, 1));
-    assert!(matches!(begun, Err(DriveError::Code { .. })), "{begun:?}");
+    let error = refused(of_codes(1), options(server.address, 1));
+    assert!(matches!(error, DriveError::Code { .. }), "{error:?}");
     let mut plan = of_codes(1);
     plan.codes.clear();
-    let begun = start(
-        Arc::new(plan.clone()),
-        Arc::new(Shared::of(&plan)),
-        DriveOptions { codes: codes(|_, _, _| Ok(())), ..options(server.address, 1) },
-    );
-    assert!(matches!(begun, Err(DriveError::Op { op: 0, .. })), "{begun:?}");
+    let error = refused(plan, DriveOptions { codes: codes(|_, _, _| Ok(())), ..options(server.address, 1) });
+    assert!(matches!(error, DriveError::Op { op: 0, .. }), "{error:?}");
 }

@@ -5,12 +5,10 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next, Server, answer, begin, finish, get, options, phase, plan, run};
+use crate::support::{Next, OPEN, Server, answer, begin, finish, get, options, phase, plan, run};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Choose, LoadModel, Pause, Phase, Spacing};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+use tidemark_scenario::plan::{Choose, LoadModel, Pause, Phase};
 
 /// Counts the requests of each connection; the last of every eight connections takes 150 ms for each.
 fn sharded() -> (Server, Arc<Mutex<BTreeMap<usize, u64>>>) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Next, Server, Sum, answer, begin, finish, load, options, outcomes_of, write};
+use crate::support::{self, Next, Server, Sum, answer, begin, finish, load, options, outcomes_of, write};
 use tidemark_drive::{Http2, Protocol};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -364,7 +364,6 @@ fn over_http2_there_are_none() {
     let (server, _) = server();
     let mut options = options(server.address, 1);
     options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: 10 });
-    let shared = tidemark_scenario::Shared::new(plan.counters, plan.feeders.clone());
-    let refused = tidemark_drive::start(plan.into(), shared.into(), options).map(|_| ()).unwrap_err();
+    let refused = support::refused(plan, options);
     assert!(refused.to_string().contains("sse steps need HTTP/1.1"), "{refused}");
 }

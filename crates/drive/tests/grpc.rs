@@ -14,7 +14,7 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
 
 use crate::support::grpc::{Call, end, framed, message, pause, serve, serve_some, speaking, status, types};
-use crate::support::{Nobody, Sum, begin, details, finish, outcomes, with_steps};
+use crate::support::{Nobody, Sum, begin, details, finish, outcomes, refused, serving, with_steps};
 
 const ONE: &str = "- grpc: t.S/One\n  timeout: 5s";
 const LOOKS: &str = "- grpc: t.S/One\n  check: {json: {$.text: hello}}\n  timeout: 5s";
@@ -408,18 +408,12 @@ fn a_connection_that_is_refused_or_lost_is_no_status() {
     assert_eq!((sum.outcome(Outcome::Ok), statuses(&sum).len()), (0, 0), "{}", details(&sum));
     assert!(sum.outcome(Outcome::Connect) > 0, "{}", details(&sum));
 
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            use std::io::{Read, Write};
-            let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
-            // the request comes, perhaps with what comes before it, and nobody answers it
-            let mut room = [0; 4096];
-            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(1)));
-            for _ in 0..2 {
-                let _ = stream.read(&mut room);
-            }
+    let address = serving(|mut stream| {
+        let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        // the request comes, perhaps with what comes before it, and nobody answers it
+        let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(1)));
+        for _ in 0..2 {
+            let _ = stream.read(&mut [0; 4096]);
         }
     });
     let sum = run(ONE, LOAD, address);
@@ -497,42 +491,31 @@ fn what_the_server_did_not_take_goes_over_again() {
 
 /// A server of one connection, frame by frame: it answers the call (NOT_FOUND) once it was pinged, or never says anything.
 fn waiting_for_a_ping(answers: bool) -> SocketAddr {
-    use std::io::{Read, Write};
     const PING: u8 = 6;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut preface = [0; 24];
-                stream.read_exact(&mut preface)?;
-                stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0])?;
-                loop {
-                    let mut head = [0; 9];
-                    stream.read_exact(&mut head)?;
-                    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-                    let mut payload = vec![0; length];
-                    stream.read_exact(&mut payload)?;
-                    if answers && head[3] == PING {
-                        // `:status 200`, then names and values with their lengths; ends headers and stream
-                        let mut block = vec![0x88];
-                        for (name, value) in [("content-type", "application/grpc"), ("grpc-status", "5")] {
-                            block.push(0);
-                            for text in [name, value] {
-                                block.push(text.len() as u8);
-                                block.extend_from_slice(text.as_bytes());
-                            }
-                        }
-                        stream.write_all(&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1])?;
-                        stream.write_all(&block)?;
+    let talk = move |mut stream: TcpStream| -> std::io::Result<()> {
+        stream.read_exact(&mut [0; 24])?;
+        stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0])?;
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head)?;
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            stream.read_exact(&mut vec![0; length])?;
+            if answers && head[3] == PING {
+                // `:status 200`, then names and values with their lengths; ends headers and stream
+                let mut block = vec![0x88];
+                for (name, value) in [("content-type", "application/grpc"), ("grpc-status", "5")] {
+                    block.push(0);
+                    for text in [name, value] {
+                        block.push(text.len() as u8);
+                        block.extend_from_slice(text.as_bytes());
                     }
                 }
-                #[allow(unreachable_code, reason = "says what may fail above")]
-                Ok::<(), std::io::Error>(())
-            });
+                stream.write_all(&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1])?;
+                stream.write_all(&block)?;
+            }
         }
-    });
-    address
+    };
+    serving(move |stream| drop(talk(stream)))
 }
 
 /// What a server without a window for it leaves waiting is bounded.
@@ -614,10 +597,8 @@ fn a_server_without_a_health_check_never_has_one() {
 #[test]
 fn a_method_that_there_is_not_is_told_before_the_load() {
     let told = |steps: &str| {
-        let plan = with_steps(steps, LOAD);
-        let shared = tidemark_scenario::Shared::of(&plan);
         let address = "127.0.0.1:1".parse().unwrap();
-        tidemark_drive::start(Arc::new(plan), Arc::new(shared), speaking(address)).err().unwrap().to_string()
+        refused(with_steps(steps, LOAD), speaking(address)).to_string()
     };
     assert!(told("- grpc: t.S/On").contains("did you mean One?"));
     assert!(told("- grpc: t.S/One\n  message: {txet: a}").contains("no field txet; did you mean text?"));

@@ -86,10 +86,7 @@ fn however_a_session_ends_its_row_is_free_again() {
 
 #[test]
 fn what_is_cut_off_at_the_end_holds_nothing() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let more = "load: {users: 4, hold: 300ms}\nlimits: {drain: 100ms}\ndefaults: {timeout: 50s}";
     let (sum, shared) = run(plan(5, more), &server, 2);
     assert_eq!((sum.counted(Counter::Unfinished), free(&shared)), (4, 5));

@@ -1,18 +1,18 @@
 //! HTTP/2, from the scenario to the figures, against a real server of it.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::identity::{Identity, NAME, identity_13};
-use crate::support::{Nobody, Sum, begin, details, finish, options, outcomes, so_many};
+use crate::support::{Nobody, Sum, begin, details, finish, options, outcomes, serving, so_many};
 use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
-use tidemark_truth::{Delay, Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
+use tidemark_truth::{Delay, Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server, Http2Truth};
 
 const ONE_GET: &str = "- GET: /";
 
@@ -24,6 +24,21 @@ fn speaking(address: SocketAddr) -> DriveOptions {
 
 fn run(plan: Plan, address: SocketAddr) -> Sum {
     finish(begin(plan, speaking(address)))
+}
+
+/// What comes of a plan at a server that behaves so, and what that saw.
+fn against(behaviour: Http2Behaviour, plan: Plan) -> (Sum, Http2Truth) {
+    let server = Http2Server::start(behaviour).unwrap();
+    let sum = run(plan, server.address());
+    (sum, server.stop().unwrap())
+}
+
+/// Each answer is so late, and every tenth request meets this.
+fn late(ms: u64, tenth: Http2Misbehaviour) -> Http2Behaviour {
+    let mut faults = vec![Http2Misbehaviour::None; 9];
+    faults.push(tenth);
+    let delays = vec![Delay::Fixed(Duration::from_millis(ms))];
+    Http2Behaviour { delays, faults, ..Http2Behaviour::default() }
 }
 
 /// Greets the server and drives it as it wants.
@@ -38,11 +53,8 @@ fn run_secured(plan: Plan, address: SocketAddr, identity: &Identity, version: Ht
 
 #[test]
 fn streams_share_few_connections() {
-    let behaviour =
-        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_millis(5))], ..Http2Behaviour::default() };
-    let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(so_many(ONE_GET, 200, "users: 10", "connections: 2, streams: 5"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 200, "users: 10", "connections: 2, streams: 5");
+    let (sum, truth) = against(late(5, Http2Misbehaviour::None), plan);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 200)], "{}", details(&sum));
     assert_eq!((truth.requests, truth.connections, sum.connects()), (200, 2, 2));
     // more than one connection carries; all ten where the machine lets them
@@ -53,15 +65,13 @@ fn streams_share_few_connections() {
 
 #[test]
 fn one_stream_each_is_as_many_connections_as_users() {
-    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
-    let sum = run(so_many(ONE_GET, 100, "users: 4", "waiting: 9"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 100, "users: 4", "waiting: 9");
+    let (sum, truth) = against(Http2Behaviour::default(), plan);
     assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 100)], 4), "{}", details(&sum));
 }
 
 #[test]
 fn what_sessions_do_with_answers_is_the_same() {
-    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
     let large = "y".repeat(300_000);
     let steps = format!(
         "- GET: /\n  label: First\n  check: {{header: {{content-length: \"2\"}}}}\n\
@@ -74,8 +84,8 @@ fn what_sessions_do_with_answers_is_the_same() {
          - GET: /status/503\n  label: Wrong\n\
          - GET: /echo\n  label: Empty\n  check: {{that: \"method == 'POST'\"}}\n"
     );
-    let sum = run(so_many(&steps, 6, "users: 3", "connections: 1, streams: 3"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(&steps, 6, "users: 3", "connections: 1, streams: 3");
+    let (sum, truth) = against(Http2Behaviour::default(), plan);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 42), (Outcome::Status, 6)], "{}", details(&sum));
     assert!(details(&sum).contains("status 503"), "{}", details(&sum));
     assert_eq!((truth.connections, truth.requests), (1, 48));
@@ -83,11 +93,9 @@ fn what_sessions_do_with_answers_is_the_same() {
 
 #[test]
 fn a_body_larger_than_the_bound_is_given_up_and_the_connection_goes_on() {
-    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
     let steps =
         "- GET: /bytes/2000000\n  label: Long\n  check: {body: {contains: x}}\n- GET: /\n  label: After";
-    let sum = run(so_many(steps, 5, "users: 1", "body: 1MiB"), server.address());
-    let truth = server.stop().unwrap();
+    let (sum, truth) = against(Http2Behaviour::default(), so_many(steps, 5, "users: 1", "body: 1MiB"));
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Protocol, 5)], "{}", details(&sum));
     assert_eq!(truth.connections, 1);
 }
@@ -96,9 +104,8 @@ fn a_body_larger_than_the_bound_is_given_up_and_the_connection_goes_on() {
 fn faults_of_streams_end_one_request_each() {
     use Http2Misbehaviour::{HalfAnswer, LengthTooLong, None, Reset};
     let faults = vec![None, Reset, None, None, HalfAnswer, LengthTooLong];
-    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
-    let sum = run(so_many(ONE_GET, 120, "users: 6", "connections: 2, streams: 3"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 120, "users: 6", "connections: 2, streams: 3");
+    let (sum, truth) = against(Http2Behaviour { faults, ..Http2Behaviour::default() }, plan);
     let of = |fault| truth.faults.get(&fault).copied().unwrap_or(0);
     assert_eq!((of(Reset), of(LengthTooLong), truth.requests), (20, 20, 120));
     let expected = [(Outcome::Ok, 60), (Outcome::Reset, 40), (Outcome::Protocol, 20)];
@@ -113,16 +120,8 @@ fn faults_of_streams_end_one_request_each() {
 
 #[test]
 fn after_a_goaway_requests_take_another_connection() {
-    let mut faults = vec![Http2Misbehaviour::None; 9];
-    faults.push(Http2Misbehaviour::GoAway);
-    let behaviour = Http2Behaviour {
-        faults,
-        delays: vec![Delay::Fixed(Duration::from_millis(3))],
-        ..Http2Behaviour::default()
-    };
-    let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4");
+    let (sum, truth) = against(late(3, Http2Misbehaviour::GoAway), plan);
     // one that meets the GOAWAY on its way is not taken, and goes over the next connection, however often
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 200)], "{}", details(&sum));
     assert!(
@@ -136,9 +135,8 @@ fn after_a_goaway_requests_take_another_connection() {
 fn a_refused_stream_is_sent_again() {
     use Http2Misbehaviour::{None, Refuse};
     let faults = vec![None, Refuse, Refuse, Refuse];
-    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
-    let sum = run(so_many(ONE_GET, 60, "users: 6", "connections: 2, streams: 3"), server.address());
-    server.stop().unwrap();
+    let plan = so_many(ONE_GET, 60, "users: 6", "connections: 2, streams: 3");
+    let (sum, _) = against(Http2Behaviour { faults, ..Http2Behaviour::default() }, plan);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 60)], "{}", details(&sum));
     assert!(sum.counted(Counter::SentAgain) >= 60, "{}", sum.counted(Counter::SentAgain));
 }
@@ -146,10 +144,8 @@ fn a_refused_stream_is_sent_again() {
 #[test]
 fn who_refuses_each_stream_is_not_asked_for_ever() {
     let faults = vec![Http2Misbehaviour::Refuse];
-    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
-    let one = "- GET: /\n  timeout: 400ms";
-    let sum = run(so_many(one, 3, "users: 1", "connections: 1, streams: 1"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many("- GET: /\n  timeout: 400ms", 3, "users: 1", "connections: 1, streams: 1");
+    let (sum, truth) = against(Http2Behaviour { faults, ..Http2Behaviour::default() }, plan);
     assert!(!outcomes(&sum).iter().any(|(outcome, _)| *outcome == Outcome::Ok), "{}", details(&sum));
     assert!(details(&sum).contains("REFUSED_STREAM"), "{}", details(&sum));
     // waits of half a millisecond, doubled up to 50 ms at least, have room for no more within the time-out
@@ -158,16 +154,8 @@ fn who_refuses_each_stream_is_not_asked_for_ever() {
 
 #[test]
 fn a_lost_connection_ends_all_on_it_and_is_made_again() {
-    let mut faults = vec![Http2Misbehaviour::None; 7];
-    faults.push(Http2Misbehaviour::Close);
-    let behaviour = Http2Behaviour {
-        faults,
-        delays: vec![Delay::Fixed(Duration::from_millis(3))],
-        ..Http2Behaviour::default()
-    };
-    let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 200, "users: 4", "connections: 1, streams: 4");
+    let (sum, truth) = against(late(3, Http2Misbehaviour::Close), plan);
     let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + lost, 200, "{}", details(&sum));
     assert!(lost >= truth.faults[&Http2Misbehaviour::Close] && well > 0, "{lost} lost: {:?}", truth.faults);
@@ -176,12 +164,8 @@ fn a_lost_connection_ends_all_on_it_and_is_made_again() {
 
 #[test]
 fn a_time_out_cancels_its_stream() {
-    let behaviour =
-        Http2Behaviour { delays: vec![Delay::Fixed(Duration::from_secs(30))], ..Http2Behaviour::default() };
-    let server = Http2Server::start(behaviour).unwrap();
-    let steps = "- GET: /\n  timeout: 100ms";
-    let sum = run(so_many(steps, 8, "users: 4", "connections: 1, streams: 4"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many("- GET: /\n  timeout: 100ms", 8, "users: 4", "connections: 1, streams: 4");
+    let (sum, truth) = against(late(30_000, Http2Misbehaviour::None), plan);
     assert_eq!(outcomes(&sum), [(Outcome::Timeout, 8)], "{}", details(&sum));
     assert!(truth.requests == 8 && truth.cancelled >= 4, "{} cancelled", truth.cancelled);
     assert!(sum.response().min() >= 100_000 * 99 / 100);
@@ -190,10 +174,8 @@ fn a_time_out_cancels_its_stream() {
 #[test]
 fn a_freeze_shows_in_the_response_times_of_all_who_came_in_it() {
     let freeze = Freeze { after: Duration::from_millis(300), length: Duration::from_millis(700) };
-    let behaviour = Http2Behaviour { freeze: Some(freeze), ..Http2Behaviour::default() };
-    let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(so_many(ONE_GET, 400, "rate: 200/s", "connections: 4, streams: 10"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 400, "rate: 200/s", "connections: 4, streams: 10");
+    let (sum, truth) = against(Http2Behaviour { freeze: Some(freeze), ..Http2Behaviour::default() }, plan);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
     // 700 ms at 200/s are 140 requests; each waited for the rest of it, those without a stream included.
     let response = sum.response();
@@ -204,14 +186,9 @@ fn a_freeze_shows_in_the_response_times_of_all_who_came_in_it() {
 
 #[test]
 fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
-    let behaviour = Http2Behaviour {
-        most_streams: Some(2),
-        delays: vec![Delay::Fixed(Duration::from_millis(2))],
-        ..Http2Behaviour::default()
-    };
-    let server = Http2Server::start(behaviour).unwrap();
-    let sum = run(so_many(ONE_GET, 100, "users: 8", "connections: 1, streams: 8"), server.address());
-    let truth = server.stop().unwrap();
+    let behaviour = Http2Behaviour { most_streams: Some(2), ..late(2, Http2Misbehaviour::None) };
+    let plan = so_many(ONE_GET, 100, "users: 8", "connections: 1, streams: 8");
+    let (sum, truth) = against(behaviour, plan);
     let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + refused, 100, "{}", details(&sum));
     assert!(refused <= 8, "only before the server had said it: {}", details(&sum));
@@ -223,32 +200,24 @@ fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
 fn taking_none_for(pause: Duration) -> SocketAddr {
     const NONE: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0];
     const MANY: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                socket.read_exact(&mut [0; 24])?;
-                socket.write_all(NONE)?;
-                loop {
-                    let mut head = [0; 9];
-                    socket.read_exact(&mut head)?;
-                    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-                    socket.read_exact(&mut vec![0; length as usize])?;
-                    if head[3] == 1 {
-                        socket.write_all(&[0, 0, 1, 1, 5, head[5], head[6], head[7], head[8], 0x88])?;
-                        if head[8] == 1 {
-                            std::thread::sleep(pause);
-                            socket.write_all(MANY)?;
-                        }
-                    }
+    let talk = move |mut socket: TcpStream| -> std::io::Result<()> {
+        socket.read_exact(&mut [0; 24])?;
+        socket.write_all(NONE)?;
+        loop {
+            let mut head = [0; 9];
+            socket.read_exact(&mut head)?;
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            socket.read_exact(&mut vec![0; length as usize])?;
+            if head[3] == 1 {
+                socket.write_all(&[0, 0, 1, 1, 5, head[5], head[6], head[7], head[8], 0x88])?;
+                if head[8] == 1 {
+                    std::thread::sleep(pause);
+                    socket.write_all(MANY)?;
                 }
-                #[allow(unreachable_code, reason = "says what may fail above")]
-                Ok::<(), std::io::Error>(())
-            });
+            }
         }
-    });
-    address
+    };
+    serving(move |socket| drop(talk(socket)))
 }
 
 #[test]
@@ -279,56 +248,15 @@ fn what_it_takes_is_known_from_its_greeting() {
     assert_eq!((sum.connects(), sum.dropped(), sum.end.connections_raised_to), (1, 0, None));
 }
 
-/// A server that answers the first request of each connection with these.
-fn answering_first(bytes: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
-                // a HEADERS frame of the first stream that ends it
-                while !all.windows(6).any(|bytes| bytes == [1, 5, 0, 0, 0, 1]) {
-                    match socket.read(&mut buffer) {
-                        Ok(count) if count > 0 => all.extend_from_slice(&buffer[..count]),
-                        _ => return,
-                    }
-                }
-                let _ = socket.write_all(bytes);
-                while socket.read(&mut buffer).is_ok_and(|count| count > 0) {}
-            });
-        }
-    });
-    address
-}
-
-#[test]
-fn an_answer_with_a_pseudo_header_of_requests_is_none() {
-    // SETTINGS, then `:status: 200` and `:method: GET` on the first stream, which they end
-    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 1, 5, 0, 0, 0, 1, 0x88, 0x82]);
-    let sum = run(so_many(ONE_GET, 3, "users: 1", "connections: 1"), address);
-    assert_eq!(outcomes(&sum), [(Outcome::Protocol, 3)], "{}", details(&sum));
-    assert!(details(&sum).contains("pseudo-header that only requests have"), "{}", details(&sum));
-    let address = answering_first(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
-    let sum = run(so_many(ONE_GET, 1, "users: 1", "connections: 1"), address);
-    assert_eq!(outcomes(&sum), [(Outcome::Ok, 1)], "{}", details(&sum));
-}
-
 /// A server that has a bit to say without end, and reads nothing; how many bytes it got rid of.
 fn talking(frame: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, said) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let said = Arc::new(AtomicUsize::new(0));
     let all = said.clone();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let said = all.clone();
-            std::thread::spawn(move || {
-                let _ = socket.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
-                let many = frame.repeat((64 << 10) / frame.len());
-                while socket.write_all(&many).is_ok() {
-                    said.fetch_add(many.len(), Ordering::Relaxed);
-                }
-            });
+    let address = serving(move |mut socket| {
+        let _ = socket.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        let many = frame.repeat((64 << 10) / frame.len());
+        while socket.write_all(&many).is_ok() {
+            all.fetch_add(many.len(), Ordering::Relaxed);
         }
     });
     (address, said)
@@ -365,47 +293,40 @@ fn by_alpn_over_tls() {
 
 #[test]
 fn a_new_connection_for_each_request() {
-    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
-    let sum = run(so_many(ONE_GET, 30, "users: 3", "keep alive: false"), server.address());
-    let truth = server.stop().unwrap();
+    let plan = so_many(ONE_GET, 30, "users: 3", "keep alive: false");
+    let (sum, truth) = against(Http2Behaviour::default(), plan);
     assert_eq!((outcomes(&sum), truth.connections), (vec![(Outcome::Ok, 30)], 30), "{}", details(&sum));
 }
 
 /// A server that answers the first request of each connection, and to the second one says these frames and a GOAWAY that has
 /// not taken it; how many requests came whole.
 fn leaving(second: &'static [u8]) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, came) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let came = Arc::new(AtomicUsize::new(0));
     let all = came.clone();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let came = all.clone();
-            std::thread::spawn(move || {
-                // the client's preface, and the server's empty SETTINGS
-                let mut preface = [0; 24];
-                let _ = socket.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
-                if socket.read_exact(&mut preface).is_err() {
-                    return;
-                }
-                let mut head = [0; 9];
-                while socket.read_exact(&mut head).is_ok() {
-                    let mut rest = vec![0; (usize::from(head[1]) << 8) | usize::from(head[2])];
-                    if socket.read_exact(&mut rest).is_err() {
-                        return;
-                    }
-                    // DATA or HEADERS that end a request
-                    if head[3] > 1 || head[4] & 1 == 0 {
-                        continue;
-                    }
-                    came.fetch_add(1, Ordering::Relaxed);
-                    let answer: Vec<u8> = match head[8] {
-                        1 => vec![0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88],
-                        // last stream 1, NO_ERROR
-                        _ => [second, &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]].concat(),
-                    };
-                    let _ = socket.write_all(&answer);
-                }
-            });
+    let address = serving(move |mut socket| {
+        // the client's preface, and the server's empty SETTINGS
+        let mut preface = [0; 24];
+        let _ = socket.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        if socket.read_exact(&mut preface).is_err() {
+            return;
+        }
+        let mut head = [0; 9];
+        while socket.read_exact(&mut head).is_ok() {
+            let mut rest = vec![0; (usize::from(head[1]) << 8) | usize::from(head[2])];
+            if socket.read_exact(&mut rest).is_err() {
+                return;
+            }
+            // DATA or HEADERS that end a request
+            if head[3] > 1 || head[4] & 1 == 0 {
+                continue;
+            }
+            all.fetch_add(1, Ordering::Relaxed);
+            let answer: Vec<u8> = match head[8] {
+                1 => vec![0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88],
+                // last stream 1, NO_ERROR
+                _ => [second, &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]].concat(),
+            };
+            let _ = socket.write_all(&answer);
         }
     });
     (address, came)
@@ -433,25 +354,13 @@ fn a_request_whose_answer_had_begun_is_never_sent_again() {
     assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (19, 9));
 }
 
-/// A server that answers the first bytes of each connection with these.
-fn answering(bytes: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let _ = socket.read(&mut [0; 4096]);
-                let _ = socket.write_all(bytes);
-                let _ = socket.read(&mut [0; 4096]);
-            });
-        }
-    });
-    address
-}
-
 #[test]
 fn what_does_not_speak_it_is_told_and_counted() {
-    let old: SocketAddr = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let old = serving(|mut socket| {
+        let _ = socket.read(&mut [0; 4096]);
+        let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let _ = socket.read(&mut [0; 4096]);
+    });
     let mut stream = TcpStream::connect(old).unwrap();
     let error = options(old, 1).targets[0].greet(HttpVersion::Two, &mut stream).unwrap_err().to_string();
     assert!(error.contains("HTTP/1.1"), "{error}");

@@ -155,8 +155,7 @@ fn a_write_that_was_not_made_does_not_end_the_search_for_stale_versions() {
     plan.limits.sessions = Some(1);
     let mut driven = options(server, 1);
     driven.targets[0].protocol = Protocol::Redis(Redis::default());
-    let shared = std::sync::Arc::new(Shared::of(&plan));
-    let sum = support::finish(start(plan.into(), shared, driven).unwrap());
+    let sum = support::finish(support::begin(plan, driven));
     assert_eq!((sum.offered(), sum.outcome(Outcome::Check)), (4, 1), "{:?}", sum.examples());
     let detail = &sum.examples()[0].detail;
     assert!(detail.contains("stale: version 1, but version 3"), "{detail}");

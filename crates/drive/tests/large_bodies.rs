@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use support::identity::{NAME, identity_13};
-use support::{Sum, finish, get, http, options, phase, plan};
+use support::{Sum, finish, get, http, options, phase, plan, resident_kib, serving};
 use tempfile::NamedTempFile;
 use tidemark_drive::{DriveOptions, IoChoice, Tls, start};
 use tidemark_record::{Counter, Outcome};
@@ -91,22 +91,14 @@ fn take(mut stream: impl Read + Write, right: fn(u64) -> u8, told: &Sender<u64>)
 
 /// A server that takes bodies, with or without TLS.
 fn taking(tls: Option<Arc<ServerConfig>>, right: fn(u64) -> u8, told: &Sender<u64>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let told = told.clone();
-    std::thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let (tls, told) = (tls.clone(), told.clone());
-            std::thread::spawn(move || match tls {
-                Some(config) => {
-                    let session = ServerConnection::new(config).unwrap();
-                    take(StreamOwned::new(session, socket), right, &told);
-                }
-                None => take(socket, right, &told),
-            });
+    serving(move |socket| match tls.clone() {
+        Some(config) => {
+            let session = ServerConnection::new(config).unwrap();
+            take(StreamOwned::new(session, socket), right, &told);
         }
-    });
-    address
+        None => take(socket, right, &told),
+    })
 }
 
 /// What came of a plan; none where this system has not that way of input and output.
@@ -184,13 +176,6 @@ fn a_file_that_became_shorter_fails_its_request() {
     assert!(lengths.try_recv().is_err(), "no whole request came");
 }
 
-/// Of this process.
-fn resident_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) >> 10
-}
-
 /// Says that something is over, also where that failed.
 struct Over<'a>(&'a AtomicBool);
 
@@ -202,13 +187,13 @@ impl Drop for Over<'_> {
 
 /// How much more memory is in use while this goes on, MiB.
 fn growth(of: impl FnOnce()) -> u64 {
-    let before = resident_mib();
+    let before = resident_kib();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut most = 0;
             while !is_over.load(Ordering::Relaxed) {
-                most = resident_mib().max(most);
+                most = resident_kib().max(most);
                 std::thread::sleep(Duration::from_millis(1));
             }
             most
@@ -216,25 +201,18 @@ fn growth(of: impl FnOnce()) -> u64 {
         let over = Over(&is_over);
         of();
         drop(over);
-        watch.join().unwrap().saturating_sub(before)
+        watch.join().unwrap().saturating_sub(before) >> 10
     })
 }
 
 /// Sends so many zeros for each request.
 fn answering(body_bytes: u64) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                while head(&mut socket).is_some() {
-                    let _ = write!(socket, "HTTP/1.1 200 OK\r\nContent-Length: {body_bytes}\r\n\r\n");
-                    let _ = std::io::copy(&mut std::io::repeat(0).take(body_bytes), &mut socket);
-                }
-            });
+    serving(move |mut socket| {
+        while head(&mut socket).is_some() {
+            let _ = write!(socket, "HTTP/1.1 200 OK\r\nContent-Length: {body_bytes}\r\n\r\n");
+            let _ = std::io::copy(&mut std::io::repeat(0).take(body_bytes), &mut socket);
         }
-    });
-    address
+    })
 }
 
 /// Four users with a file, and an answer, each of which is larger than what all may take. Other tests of this file run

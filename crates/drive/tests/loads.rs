@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{OPEN, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_drive::{DriveError, start};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{LoadModel, Op, Phase, RequestKind, Spacing};
+use tidemark_scenario::plan::{LoadModel, Op, Phase, RequestKind};
 use tidemark_scenario::{Expr, Shared};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 
 #[test]
 fn an_open_load_offers_just_what_its_phases_say_on_any_number_of_threads() {
@@ -38,27 +36,8 @@ fn an_open_load_offers_just_what_its_phases_say_on_any_number_of_threads() {
 }
 
 #[test]
-fn poisson_arrivals_are_as_many_as_the_rate_says() {
-    let server = Server::plain(Duration::ZERO);
-    let model = LoadModel::Open(Spacing::Poisson);
-    let sum =
-        finish(begin(plan(vec![get(0, "/")], model, vec![phase(1_000, 900.0)]), options(server.address, 2)));
-    // Standard deviation 30: six of them.
-    assert!((720..=1_080).contains(&sum.offered()), "{}", sum.offered());
-    assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
-}
-
-#[test]
 fn closed_users_are_never_more_than_their_level() {
-    let busy = Arc::new(std::sync::atomic::AtomicI64::new(0));
-    let most = Arc::new(std::sync::atomic::AtomicI64::new(0));
-    let (busy_there, most_there) = (busy.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        most_there.fetch_max(busy_there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-        busy_there.fetch_sub(1, Ordering::SeqCst);
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(5));
     let phases = vec![Phase { from: 0.0, to: 6.0, measured: false, ..phase(300, 0.0) }, phase(60_000, 6.0)];
     let drive = begin(plan(vec![get(0, "/")], LoadModel::Closed, phases), options(server.address, 4));
     until(|| most.load(Ordering::SeqCst) >= 6 && server.requests() > 500);
@@ -174,7 +153,7 @@ fn the_drain_serves_what_has_arrived() {
     let sum = run(plan, server.address);
     // 20 sessions want 40 × 20 ms of one connection within 200 ms: most are served in the drain, and there each
     // ends after the request that was due.
-    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 20);
+    assert_eq!(sum.of(0, Outcome::Ok), 20);
     assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
     assert_eq!(sum.counted(Counter::Unfinished), 0);
     assert!(!sum.end.interrupted);
@@ -209,10 +188,7 @@ fn a_stop_lets_requests_under_way_end() {
 /// Nothing answers, so that the drain is long; it is not measured.
 #[test]
 fn the_measured_time_ends_where_sending_was_stopped() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 4.0)]);
     plan.limits.drain = Duration::from_millis(2_500);
     let drive = begin(plan, options(server.address, 2));
@@ -234,10 +210,7 @@ fn the_measured_time_ends_where_sending_was_stopped() {
 
 #[test]
 fn an_abort_waits_for_nothing() {
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    });
+    let server = Server::silent();
     let drive = begin(
         plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 4.0)]),
         options(server.address, 1),

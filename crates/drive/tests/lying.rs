@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::websocket::{Socket, listen};
-use crate::support::{self, Sum, load, options};
-use tidemark_drive::{Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, start};
+use crate::support::{Sum, begin, finish, load, options};
+use tidemark_drive::{Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis};
 use tidemark_record::Outcome;
-use tidemark_scenario::Shared;
 use tidemark_wire::resp::{ReplyDecoder, ReplyLimits, words};
 
 /// What becomes of an answer.
@@ -207,8 +206,7 @@ fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &st
         "postgres" => Protocol::Postgres(Postgres { password: "p".into(), ..Postgres::default() }),
         _ => Protocol::Cassandra(Cassandra { login: Some(("u".into(), "p".into())), ..Cassandra::default() }),
     };
-    let shared = Arc::new(Shared::of(&plan));
-    support::finish(start(plan.into(), shared, options).unwrap())
+    finish(begin(plan, options))
 }
 
 fn limits(scheme: &str) -> Vec<&'static str> {
@@ -335,8 +333,7 @@ fn what_is_passed_by_must_be_an_answer() {
     let plan = load(text);
     let mut options = options(address, 1);
     options.targets[0].protocol = Protocol::Redis(Redis::new(false, None, None));
-    let shared = Arc::new(Shared::of(&plan));
-    let sum = support::finish(start(plan.into(), shared, options).unwrap());
+    let sum = finish(begin(plan, options));
     let told = format!("{:?}", sum.examples());
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (30, 30), "{told}");
 }

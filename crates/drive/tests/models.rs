@@ -1,51 +1,11 @@
-//! Load models end to end, as counts: curves, pace, think time, several kinds, the limit of sessions in flight.
+//! Load models end to end, as counts: pace, think time, several kinds, the limit of sessions in flight.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{OPEN, Server, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_record::{Counter, Outcome, new_histogram};
-use tidemark_scenario::plan::{
-    AtLimit, Curve, KindLoad, Load, LoadModel, Op, Pause, Phase, Series, SessionLimit, Spacing,
-};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
-
-/// A server that answers each request after this.
-fn slow(time: Duration) -> Server {
-    Server::start(move |_, stream| {
-        std::thread::sleep(time);
-        answer(stream, "200 OK", "", "")
-    })
-}
-
-/// A server that answers nothing.
-fn silent() -> Server {
-    Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(60));
-        Next::Close
-    })
-}
-
-#[test]
-fn every_curve_offers_its_integral() {
-    let server = Server::plain(Duration::ZERO);
-    let ms = Duration::from_millis;
-    let series = Series { points: vec![(0.0, 400.0), (0.1, 100.0)], between: false, length_s: 0.2 };
-    let curves = [
-        (100.0, 300.0, Curve::Steps(3), 60),
-        (200.0, 200.0, Curve::Sine { amplitude: 200.0, period: ms(150) }, 60),
-        (100.0, 100.0, Curve::Spikes { level: 600.0, every: ms(100), length: ms(20) }, 60),
-        (400.0, 100.0, Curve::Series(Arc::new(series)), 40 + 20),
-    ];
-    for (from, to, curve, expected) in curves {
-        let named = format!("{curve:?}");
-        let phases = vec![Phase { from, to, curve, ..phase(300, 0.0) }];
-        let sum = finish(begin(plan(vec![get(0, "/")], OPEN, phases), options(server.address, 2)));
-        assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (expected, expected), "{named}");
-    }
-}
+use tidemark_scenario::plan::{AtLimit, KindLoad, Load, LoadModel, Op, Pause, Phase, SessionLimit};
 
 #[test]
 fn paced_users_owe_the_same_whatever_the_system_does() {
@@ -57,7 +17,7 @@ fn paced_users_owe_the_same_whatever_the_system_does() {
     // what could not begin before the end was kept from it by an answer that took as long as the phase without users
     assert!(sum.dropped() == 0 || sum.response().max() >= 2_000_000, "{} dropped", sum.dropped());
 
-    let slow = slow(Duration::from_millis(250));
+    let slow = Server::plain(Duration::from_millis(250));
     let lag_us = || {
         let sum = run(plan(vec![get(0, "/")], pace, vec![phase(1_000, 8.0)]), slow.address);
         // Each user comes to four of its ten, the last of them 450 ms late; to five where the driver is held up at the end.
@@ -93,9 +53,9 @@ fn kinds_with_loads_of_their_own_make_each_its_requests() {
     let open = KindLoad { kind: 0, model: OPEN, phases: vec![phase(1_000, 100.0)] };
     plan.load = Load { kinds: vec![paced, open], ..plan.load };
     let sum = finish(begin(plan, options(server.address, 2)));
-    assert_eq!(sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Ok), 100);
+    assert_eq!(sum.of(0, Outcome::Ok), 100);
     // but those that a machine that stood still kept from beginning before the end
-    let paced = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
+    let paced = sum.of(1, Outcome::Ok);
     assert_eq!((sum.offered(), paced + sum.dropped()), (120, 20));
     assert!(paced > 0, "{} dropped", sum.dropped());
 }
@@ -103,7 +63,7 @@ fn kinds_with_loads_of_their_own_make_each_its_requests() {
 #[test]
 fn beyond_the_limit_sessions_are_dropped_or_wait() {
     for (at_limit, waited) in [(AtLimit::Drop, 0), (AtLimit::Wait, 7)] {
-        let server = silent();
+        let server = Server::silent();
         let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(1_000, 100.0)]);
         plan.limits.in_flight = Some(SessionLimit { most: 3, at_limit });
         plan.limits.waiting = Some(7);
@@ -131,7 +91,7 @@ fn every_request_that_was_due_in_the_window_ends_in_its_sums() {
     let all = [OPEN, pace, think, LoadModel::Closed];
     let limits = [None, Some(AtLimit::Wait), Some(AtLimit::Drop)];
     let case = |model: LoadModel, at_limit: Option<AtLimit>, stopped: bool| {
-        let server = slow(Duration::from_millis(130));
+        let server = Server::plain(Duration::from_millis(130));
         let mut plan = plan(vec![get(0, "/")], model, phases());
         plan.limits.connections = 6;
         plan.limits.waiting = Some(12);
@@ -173,15 +133,7 @@ fn every_request_that_was_due_in_the_window_ends_in_its_sums() {
 
 #[test]
 fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
-    let busy = Arc::new(AtomicI64::new(0));
-    let most = Arc::new(AtomicI64::new(0));
-    let (busy_there, most_there) = (busy.clone(), most.clone());
-    let server = Server::start(move |_, stream| {
-        most_there.fetch_max(busy_there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(20));
-        busy_there.fetch_sub(1, Ordering::SeqCst);
-        answer(stream, "200 OK", "", "")
-    });
+    let (server, most) = Server::counting(Duration::from_millis(20));
     let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(200, 100.0), phase(4_000, 0.0)]);
     plan.limits.in_flight = Some(SessionLimit { most: 1, at_limit: AtLimit::Wait });
     let sum = run(plan, server.address);
@@ -198,7 +150,7 @@ fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
 
 #[test]
 fn who_waits_longer_than_the_time_out_is_not_sent() {
-    let server = silent();
+    let server = Server::silent();
     let told = || {
         let requests = vec![get(0, "/first"), get(1, "/second")];
         let mut plan = plan(requests, OPEN, vec![phase(300, 100.0), phase(700, 0.0)]);

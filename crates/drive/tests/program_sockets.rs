@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use crate::support::identity::{NAME, identity_13};
 use crate::support::websocket::{Socket, converse, listen, receive};
-use crate::support::{Sum, begin, finish, kind, options, whole_sessions};
+use crate::support::{Sum, kind, options, phase, run_programs, whole_sessions};
 use rustls::ServerConfig;
 use tidemark_drive::{
-    AnswerCheck, AnswerView, Heard, IoChoice, Next, Program, ProgramRequest, Programs, Said, Tls,
+    AnswerCheck, AnswerView, DriveOptions, Heard, IoChoice, Next, Program, ProgramRequest, Programs, Said,
+    Tls,
 };
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, Op};
+use tidemark_scenario::plan::{Load, LoadModel, Op};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{Event, Kind, handshake, write_close, write_message, write_ping};
 
@@ -207,7 +208,8 @@ fn plan(sessions: u64) -> Plan {
     plan
 }
 
-fn programs(paths: &'static [&'static str], most: usize, react: React) -> (Programs, Log) {
+/// Programs that may open no WebSocket.
+fn speaking(paths: &'static [&'static str], most: usize, react: React) -> (Programs, Log) {
     let log = Log::default();
     let noted = log.clone();
     let programs = Programs::new(move |_| {
@@ -221,14 +223,17 @@ fn programs(paths: &'static [&'static str], most: usize, react: React) -> (Progr
             opening: VecDeque::new(),
         })
     });
+    (programs, log)
+}
+
+fn programs(paths: &'static [&'static str], most: usize, react: React) -> (Programs, Log) {
+    let (programs, log) = speaking(paths, most, react);
     (programs.opening_websockets(), log)
 }
 
 fn run(paths: &'static [&'static str], react: React) -> (Sum, Vec<(String, String)>) {
     let (programs, log) = programs(paths, usize::MAX, react);
-    let mut options = options(server(), 1);
-    options.programs = Some(programs);
-    let sum = finish(begin(plan(1), options));
+    let sum = run_programs(plan(1), options(server(), 1), programs);
     let log = log.lock().unwrap().clone();
     (sum, log)
 }
@@ -276,8 +281,7 @@ fn each_target_has_its_own() {
     other.address = server_over(Some(identity.config.clone())).into();
     other.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     options.targets.push(other);
-    options.programs = Some(programs);
-    let sum = finish(begin(plan(5), options));
+    let sum = run_programs(plan(5), options, programs);
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20), "{:?}", sum.examples());
     let log = log.lock().unwrap();
     for path in ["/a", "/other", "/other2"] {
@@ -302,9 +306,7 @@ fn what_breaks_is_heard_and_counted() {
 #[test]
 fn a_program_that_takes_no_more_is_rid_of_a_flood() {
     let (programs, log) = programs(&["/floods"], 1_000, |_| Vec::new());
-    let mut options = options(server(), 1);
-    options.programs = Some(programs);
-    let sum = finish(begin(plan(2), options));
+    let sum = run_programs(plan(2), options(server(), 1), programs);
     let log = log.lock().unwrap();
     assert_eq!(of(&log, "/floods").len(), 1_000 + 2, "{}", log.len());
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (2, 2), "{:?}", sum.examples());
@@ -325,11 +327,8 @@ fn what_is_left_is_sent_whole_before() {
 fn the_end_of_the_load_ends_them() {
     let (programs, log) = programs(&["/a", "/b"], usize::MAX, |_| Vec::new());
     let mut plan = plan(3);
-    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 3.0, 3.0);
-    plan.load.phases[0].duration = Duration::from_millis(300);
-    let mut options = options(server(), 1);
-    options.programs = Some(programs);
-    let sum = finish(begin(plan, options));
+    plan.load = Load::new(LoadModel::Closed, vec![phase(300, 3.0)]);
+    let sum = run_programs(plan, options(server(), 1), programs);
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (6, 6), "{:?}", sum.examples());
     assert_eq!(of(&log.lock().unwrap(), "/a"), ["101 v1"; 3]);
 }
@@ -342,9 +341,7 @@ fn each_back_end_carries_them() {
             "Text(\"x\")" => vec![Said::Close(1000, String::new())],
             _ => Vec::new(),
         });
-        let mut options = options(server(), 2);
-        (options.programs, options.io) = (Some(programs), io);
-        let sum = finish(begin(plan(20), options));
+        let sum = run_programs(plan(20), DriveOptions { io, ..options(server(), 2) }, programs);
         assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20), "{:?}", sum.examples());
         assert_eq!(log.lock().unwrap().len(), 60);
     }
@@ -352,23 +349,8 @@ fn each_back_end_carries_them() {
 
 #[test]
 fn who_may_not_open_them_is_told() {
-    let (programs, log) = programs(&["/a"], usize::MAX, |_| Vec::new());
-    let log_of = log.clone();
-    let mut options = options(server(), 1);
-    let noted = Programs::new(move |_| {
-        Box::new(Speaking {
-            paths: &["/a"],
-            react: |_| Vec::new(),
-            most: 0,
-            log: log_of.clone(),
-            sessions: HashMap::new(),
-            branches: HashMap::new(),
-            opening: VecDeque::new(),
-        })
-    });
-    options.programs = Some(noted);
-    let sum = finish(begin(plan(1), options));
+    let (programs, log) = speaking(&["/a"], 0, |_| Vec::new());
+    let sum = run_programs(plan(1), options(server(), 1), programs);
     assert_eq!(of(&log.lock().unwrap(), "/a").len(), 1);
     assert!(sum.examples()[0].detail.contains("may ask for no WebSocket"), "{:?}", sum.examples());
-    drop(programs);
 }

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Next as Then, Server, Sum, answer, begin, finish, get, kind, options, whole_sessions};
+use crate::support::{
+    self, Next as Then, Server, Sum, answer, get, kind, options, phase, run_programs, whole_sessions,
+};
 use tidemark_drive::{
     AnswerCheck, AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest,
-    Programs, Protocol, start,
+    Programs, Protocol,
 };
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{Grace, LoadModel, Op, Phase, ScriptBounds, ScriptPlan, ScriptTool};
-use tidemark_scenario::{Plan, Shared};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Grace, Load, LoadModel, Op, ScriptBounds, ScriptPlan, ScriptTool};
 use tidemark_truth::{Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const LOGIN: u16 = 0;
@@ -26,8 +28,7 @@ fn of_program(labels: &[&str], sessions: u64) -> Plan {
 }
 
 fn run(plan: Plan, options: DriveOptions, make: fn() -> Box<dyn Program>) -> Sum {
-    let programs = Some(Programs::new(move |_| make()));
-    finish(begin(plan, DriveOptions { programs, ..options }))
+    run_programs(plan, options, Programs::new(move |_| make()))
 }
 
 fn request(label: u16, method: &str, path: &str) -> ProgramRequest {
@@ -113,8 +114,8 @@ fn a_token_of_one_answer_goes_into_the_next_request() {
     let mut options = options(server.address, 2);
     options.targets[0].base_path = "/base".into();
     let sum = run(of_program(&["login", "cart"], 20), options, || Box::<Shopper>::default());
-    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (LOGIN, Outcome::Ok)), 20);
-    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (CART, Outcome::Ok)), 60);
+    assert_eq!(sum.of(LOGIN, Outcome::Ok), 20);
+    assert_eq!(sum.of(CART, Outcome::Ok), 60);
     assert_eq!((sum.ended(), server.requests()), (80, 80), "{:?}", sum.examples());
     assert!(cookies.lock().unwrap().iter().all(|cookie| cookie == "id=7"), "cookies are the driver's affair");
 }
@@ -161,7 +162,7 @@ fn ask(
         let (requests, verdict, failures) = (requests.clone(), verdict.clone(), noted.clone());
         Box::new(Asking { requests, verdict, failures, next: HashMap::new() })
     });
-    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..options }));
+    let sum = run_programs(plan, options, programs);
     let failures = failures.lock().unwrap().clone();
     (sum, failures)
 }
@@ -184,7 +185,6 @@ fn a_program_is_told_how_its_requests_end_and_judges_their_answers() {
         request(0, "GET", "/a b"),
         ProgramRequest { target: 1, ..request(0, "GET", "/") },
     ];
-    let by_outcome = |sum: &Sum, outcome| sum.count(|label, ended, _| (label, ended) == (0, outcome));
     for (verdict, found) in [
         (AnswerCheck::ByStatus, Outcome::Status),
         (AnswerCheck::Good, Outcome::Ok),
@@ -192,9 +192,9 @@ fn a_program_is_told_how_its_requests_end_and_judges_their_answers() {
     ] {
         let plan = of_program(&["all"], 2);
         let (sum, failures) = ask(plan, options(server.address, 1), all.clone(), verdict);
-        assert_eq!((by_outcome(&sum, found), sum.ended()), (2, 10), "{:?}", sum.examples());
+        assert_eq!((sum.of(0, found), sum.ended()), (2, 10), "{:?}", sum.examples());
         let outcomes = [Outcome::Reset, Outcome::Timeout, Outcome::Protocol];
-        assert_eq!(outcomes.map(|outcome| by_outcome(&sum, outcome)), [2, 2, 4]);
+        assert_eq!(outcomes.map(|outcome| sum.of(0, outcome)), [2, 2, 4]);
         let [reset, timeout, protocol] = outcomes;
         let told = |outcome| failures.iter().filter(|told| **told == outcome).count();
         assert_eq!([reset, timeout, protocol].map(told), [2, 2, 4]);
@@ -213,8 +213,12 @@ fn programs_stand_beside_a_plans_own_requests_and_labels_are_bounded() {
     plan.groups = vec!["program".into()];
     let all = vec![request(0, "GET", "/"), request(9, "HEAD", "/"), request(1, "PUT", "/")];
     let (sum, failures) = ask(plan, options(server.address, 1), all, AnswerCheck::ByStatus);
-    let count = |label| sum.count(|one, outcome, _| (one, outcome) == (label, Outcome::Ok));
-    assert_eq!((count(0), count(1), failures.len()), (30, 20, 0), "{:?}", sum.examples());
+    assert_eq!(
+        (sum.of(0, Outcome::Ok), sum.of(1, Outcome::Ok), failures.len()),
+        (30, 20, 0),
+        "{:?}",
+        sum.examples()
+    );
     assert_eq!(sum.groups(0, Outcome::Ok).len(), 10);
 }
 
@@ -234,10 +238,7 @@ fn a_program_that_only_thinks_gives_way() {
     }
     let server = Server::plain(Duration::ZERO);
     let mut plan = of_program(&["all"], 1);
-    plan.load.phases[0].duration = Duration::from_millis(200);
-    plan.load.model = LoadModel::Closed;
-    plan.load.phases[0].from = 1.0;
-    plan.load.phases[0].to = 1.0;
+    plan.load = Load::new(LoadModel::Closed, vec![phase(200, 1.0)]);
     plan.limits.drain = Duration::from_millis(100);
     let sum = run(plan, options(server.address, 1), || Box::new(Thinking));
     assert_eq!((sum.ended(), server.requests()), (0, 0));
@@ -249,13 +250,8 @@ fn over_http_2_too() {
     let options = over_http_2(&server);
     let sum = run(of_program(&["echo", "status"], 20), options, || Box::<Echoing>::default());
     assert_eq!(server.stop().unwrap().requests, 40);
-    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (0, Outcome::Ok)), 20);
-    assert_eq!(
-        sum.count(|label, outcome, _| (label, outcome) == (1, Outcome::Ok)),
-        20,
-        "{:?}",
-        sum.examples()
-    );
+    let counts = [0, 1].map(|label| sum.of(label, Outcome::Ok));
+    assert_eq!(counts, [20, 20], "{:?}", sum.examples());
 }
 
 /// What is echoed is the path of the next request.
@@ -300,8 +296,7 @@ impl Program for Echoing {
 fn what_no_program_can_do_is_refused() {
     let server = Server::plain(Duration::ZERO);
     let refused = |plan: Plan, options: DriveOptions| {
-        let shared = Arc::new(Shared::of(&plan));
-        let error = start(Arc::new(plan), shared, options).unwrap_err();
+        let error = support::refused(plan, options);
         assert!(matches!(error, DriveError::Program { .. }), "{error}");
         error.to_string()
     };
@@ -387,8 +382,7 @@ fn messages_go_either_way_over_one_stream_until_its_end_with_trailers() {
     plan.limits.connections = 2;
     plan.limits.streams = 10;
     let sum = run(plan, over_http_2(&server), || Box::<Conversing>::default());
-    let counts =
-        [OPEN, SAY, CLOSE].map(|of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Ok)));
+    let counts = [OPEN, SAY, CLOSE].map(|of| sum.of(of, Outcome::Ok));
     assert_eq!((counts, sum.ended()), ([20, 80, 20], 120), "{:?}", sum.examples());
     let truth = server.stop().unwrap();
     assert_eq!((truth.requests, truth.connections), (20, sum.connects()), "a stream for each session");
@@ -428,8 +422,8 @@ fn a_message_without_a_stream_fails() {
     let noted = failures.clone();
     let programs = Programs::new(move |_| Box::new(Leaving(noted.clone(), 0)));
     let mut plan = of_program(&["all"], 2);
-    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 1.0, 1.0);
-    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..over_http_2(&server) }));
+    plan.load = Load::new(LoadModel::Closed, vec![phase(60_000, 1.0)]);
+    let sum = run_programs(plan, over_http_2(&server), programs);
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (4, 6), "{:?}", sum.examples());
     assert_eq!(*failures.lock().unwrap(), [Outcome::Reset; 2]);
     assert_eq!(server.stop().unwrap().requests, 4);
@@ -487,15 +481,12 @@ fn what_a_program_has_begun_at_the_end_of_the_load_it_finishes_if_it_says_so() {
     for (finishes, drain_ms, last) in [(true, 30_000, 2), (false, 30_000, 0), (true, 50, 0)] {
         let mut plan = of_program(&["first", "last"], 1);
         plan.limits.sessions = None;
-        plan.load.phases[0].duration = Duration::from_millis(200);
-        plan.load.model = LoadModel::Closed;
-        (plan.load.phases[0].from, plan.load.phases[0].to) = (4.0, 4.0);
+        plan.load = Load::new(LoadModel::Closed, vec![phase(200, 4.0)]);
         plan.limits.drain = Duration::from_millis(drain_ms);
         let programs = Programs::new(move |_| Box::new(Finishing { finishes, asked: HashMap::new() }));
-        let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
         let begun = std::time::Instant::now();
-        let sum = finish(begin(plan, options));
-        let count = |of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Ok));
+        let sum = run_programs(plan, options(server.address, 1), programs);
+        let count = |of| sum.of(of, Outcome::Ok);
         assert_eq!((count(0), count(1), sum.ended()), (2, last, 2 + last), "{finishes} {drain_ms}");
         assert!(begun.elapsed() < Duration::from_secs(20), "who rests is not waited for");
     }
@@ -518,7 +509,7 @@ fn a_host_of_the_programs_own_stands_in_place_of_the_servers() {
         vec![own, request(0, "GET", "/")],
         AnswerCheck::ByStatus,
     );
-    assert_eq!(sum.count(|_, outcome, _| outcome == Outcome::Ok), 2, "{:?}", sum.examples());
+    assert_eq!(sum.outcome(Outcome::Ok), 2, "{:?}", sum.examples());
     let hosts = hosts.lock().unwrap();
     assert_eq!(hosts[0], ["host: shop.test"]);
     assert!(hosts[1].len() == 1 && hosts[1][0].starts_with("Host: "), "{hosts:?}");
@@ -573,11 +564,7 @@ fn a_session_that_has_had_its_time_is_cut_off_and_every_request_has_an_outcome()
     let mut plan = of_program(&["beside", "own"], 1);
     plan.limits.sessions = None;
     plan.limits.drain = Duration::from_secs(30);
-    plan.load.model = LoadModel::Closed;
-    let phase = plan.load.phases[0].clone();
-    let phase =
-        |ms, level| Phase { duration: Duration::from_millis(ms), from: level, to: level, ..phase.clone() };
-    plan.load.phases = vec![phase(300, 4.0), phase(1_200, 0.0)];
+    plan.load = Load::new(LoadModel::Closed, vec![phase(300, 4.0), phase(1_200, 0.0)]);
     plan.sessions[0].script = Some(ScriptPlan {
         tool: ScriptTool::K6,
         file: String::new(),
@@ -598,11 +585,10 @@ fn a_session_that_has_had_its_time_is_cut_off_and_every_request_has_an_outcome()
     let of_thread = told.clone();
     let programs =
         Programs::new(move |_| Box::new(Interrupted { told: of_thread.clone(), ..Interrupted::default() }));
-    let options = DriveOptions { programs: Some(programs), ..options(server.address, 1) };
     let begun = std::time::Instant::now();
-    let sum = finish(begin(plan, options));
+    let sum = run_programs(plan, options(server.address, 1), programs);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-    let count = |of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Unfinished));
+    let count = |of| sum.of(of, Outcome::Unfinished);
     // half of them only think beside their branch
     assert_eq!((count(0), count(1), sum.ended()), (4, 2, 6), "{:?}", sum.examples());
     assert_eq!(sum.end.counters[Counter::Unfinished], 6);

@@ -1,13 +1,12 @@
 //! Remote calls, from the scenario to the figures, against a server made of the codec's other side.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
 use crate::support::identity::{NAME, identity_13};
-use crate::support::{Sum, begin, details, finish, options, outcomes, so_many};
+use crate::support::{Sum, answering, begin, details, finish, options, outcomes, so_many};
 use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
@@ -60,7 +59,7 @@ fn a_failure_is_a_status_with_its_words() {
     let sum = run(so_many(steps, 100, "users: 2", "connections: 1, streams: 2"), server.address);
     let found = outcomes(&sum);
     assert_eq!(found.iter().map(|(_, count)| count).sum::<u64>(), 200);
-    assert!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok) == 100);
+    assert_eq!(sum.of(1, Outcome::Ok), 100);
     assert!(sum.outcome(Outcome::Status) > 0, "{found:?}");
     assert!(details(&sum).contains("409") && details(&sum).contains("no such share"), "{}", details(&sum));
 }
@@ -142,8 +141,8 @@ fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
     let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 1s\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
                  \"[2]\"}";
     let sum = run(so_many(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
-    let first = sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Timeout);
-    let second = sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Ok);
+    let first = sum.of(0, Outcome::Timeout);
+    let second = sum.of(1, Outcome::Ok);
     assert_eq!((first, second), (12, 12), "{:?}: {}", outcomes(&sum), details(&sum));
     assert!(at(&server.seen.cancels) > 0);
 }
@@ -196,15 +195,6 @@ fn an_end_within_a_frame_is_a_reset() {
 }
 
 #[test]
-fn what_is_malformed_is_told() {
-    // an item that means nothing; a text; a masked frame; an answer without a call
-    breaking(|_, _, _| Then::Raw(&[0x82, 2, 0x0f, 0]), Outcome::Protocol, "0x0f");
-    breaking(|_, _, _| Then::Raw(&[0x81, 2, b'h', b'i']), Outcome::Protocol, "a text");
-    breaking(|_, _, _| Then::Raw(&[0x82, 0x80, 0, 0, 0, 0]), Outcome::Protocol, "masked");
-    breaking(|_, _, _| Then::Raw(&[0x82, 4, 0x11, 0xfe, 0x7f, 0]), Outcome::Protocol, "answered 8191");
-}
-
-#[test]
 fn a_second_answer_is_a_violation() {
     let server = server(offered(), |call, writer, frame| {
         well(call, writer, frame);
@@ -250,21 +240,6 @@ fn arrivals_wait_for_a_place_and_the_wait_counts() {
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 100)], "{}", details(&sum));
     // 100 calls of 5 ms each are not done within the 250 ms in which they are due.
     assert!(sum.response().max() >= 200_000, "{} µs", sum.response().max());
-}
-
-/// A server that answers the first bytes of each connection with these, and hangs up.
-fn answering(bytes: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let _ = socket.read(&mut [0; 4096]);
-                let _ = socket.write_all(bytes);
-            });
-        }
-    });
-    address
 }
 
 #[test]

@@ -3,13 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::support::{Next, Server as Scripted, Sum, get, phase, plan, run};
+use crate::support::{Next, OPEN, Server as Scripted, Sum, get, phase, plan, run};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{LoadModel, Phase, Spacing};
+use tidemark_scenario::plan::{LoadModel, Phase};
 use tidemark_truth::{Behaviour, Delay, Server, Truth};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

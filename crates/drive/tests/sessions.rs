@@ -5,19 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    Next, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
+    Next, OPEN, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
     whole_sessions, write,
 };
 use tidemark_drive::{OnceError, run_once};
 use tidemark_record::{Outcome, OwnValues, PartTimes};
 use tidemark_scenario::plan::{
-    Check, LoadModel, MetricKind, MetricPlan, Op, SessionKind, Source, Spacing, TextTest, WhenMissing,
+    Check, LoadModel, MetricKind, MetricPlan, Op, SessionKind, Source, TextTest, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Shared, Template};
 use tidemark_wire::json;
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
 
 /// A head whose path ends in a variable.
 fn get_of(slot: u16, path: &str) -> Template {
@@ -55,8 +53,8 @@ fn what_a_failed_request_should_have_brought_is_missing() {
     }
     http(&mut plan.requests[2]).target = get_of(0, "/use/");
     let sum = run(plan, server.address);
-    assert_eq!(sum.count(|label, outcome, _| label == 1 && outcome == Outcome::Status), 10);
-    assert_eq!(sum.count(|label, outcome, _| label == 2 && outcome == Outcome::Variable), 10);
+    assert_eq!(sum.of(1, Outcome::Status), 10);
+    assert_eq!(sum.of(2, Outcome::Variable), 10);
     assert_eq!(server.requests(), 20);
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::support::websocket::{Socket, listen};
-use crate::support::{Sum, finish, load, options};
-use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Shards, start};
+use crate::support::{self, Sum, begin, finish, load, options};
+use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Shards};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::{Plan, Shared};
+use tidemark_scenario::Plan;
 use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 
 /// A server that answers each command, told as JSON: `["GET","k"]`.
@@ -66,8 +66,7 @@ fn plan(step: &str, rest: &str) -> Plan {
 }
 
 fn drive(plan: Plan, options: DriveOptions) -> Sum {
-    let shared = Arc::new(Shared::of(&plan));
-    finish(start(plan.into(), shared, options).unwrap())
+    finish(begin(plan, options))
 }
 
 #[track_caller]
@@ -192,9 +191,7 @@ fn a_command_that_changes_a_shared_connection_is_refused() {
             "system: {{url: redis://127.0.0.1}}\nsessions: {{a: {{steps: [{{redis: [{command}]}}]}}}}\n\
              load: {{users: 1, hold: 1s}}\n"
         );
-        let plan = load(&text);
-        let shared = Arc::new(Shared::of(&plan));
-        let error = start(plan.into(), shared, cluster(&[named(address)], 1)).unwrap_err();
+        let error = support::refused(load(&text), cluster(&[named(address)], 1));
         assert!(matches!(&error, DriveError::Shared(name) if name == refused), "{error}");
     }
 }

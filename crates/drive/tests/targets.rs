@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::frames;
 use crate::support::identity::{Identity, NAME, identity_13};
 use crate::support::{
-    Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, whole_sessions,
+    Nobody, Server, answer, begin, finish, get, kind, options, phase, plan, serving, whole_sessions,
 };
 use rustls::{ServerConnection, StreamOwned};
 use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
@@ -46,29 +46,18 @@ fn beside(mut options: DriveOptions, address: SocketAddr) -> DriveOptions {
 
 /// Answers over TLS.
 fn secured(identity: &Identity) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let config = identity.config.clone();
-    std::thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let mut stream = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), socket);
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
-                    let requests = buffer[..bytes].windows(4).filter(|four| four == b"\r\n\r\n").count();
-                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-                    if stream.write_all(&answer.repeat(requests)).is_err() {
-                        return;
-                    }
-                }
-            });
+    serving(move |socket| {
+        let mut stream = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), socket);
+        let mut buffer = [0; 4096];
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            let requests = buffer[..bytes].windows(4).filter(|four| four == b"\r\n\r\n").count();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+            if stream.write_all(&answer.repeat(requests)).is_err() {
+                return;
+            }
         }
-    });
-    address
-}
-
-fn answers(sum: &Sum, label: u16, outcome: Outcome) -> u64 {
-    sum.count(|of, came, _| of == label && came == outcome)
+    })
 }
 
 #[test]
@@ -95,20 +84,14 @@ fn each_target_has_its_requests_its_connections_and_its_cookies() {
 #[test]
 fn requests_of_other_protocols_go_where_those_are_spoken() {
     let (server, _) = giving("a");
-    let redis = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = redis.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in redis.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
-                    // one array for each command
-                    let commands = buffer[..bytes].iter().filter(|byte| **byte == b'*').count();
-                    if socket.write_all(&b"+PONG\r\n".repeat(commands)).is_err() {
-                        return;
-                    }
-                }
-            });
+    let address = serving(|mut socket| {
+        let mut buffer = [0; 4096];
+        while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+            // one array for each command
+            let commands = buffer[..bytes].iter().filter(|byte| **byte == b'*').count();
+            if socket.write_all(&b"+PONG\r\n".repeat(commands)).is_err() {
+                return;
+            }
         }
     });
     let streams = frames::server("hello", || ());
@@ -136,8 +119,7 @@ fn a_target_that_is_down_fails_alone() {
     let nobody = Nobody::taken();
     let options = beside(options(server.address, 1), nobody.address());
     let sum = finish(begin(whole_sessions(vec![get(0, "/"), at(1, get(1, "/")), get(2, "/")], 30), options));
-    let outcomes =
-        [0, 1, 2].map(|label| (answers(&sum, label, Outcome::Ok), answers(&sum, label, Outcome::Connect)));
+    let outcomes = [0, 1, 2].map(|label| (sum.of(label, Outcome::Ok), sum.of(label, Outcome::Connect)));
     assert_eq!(outcomes, [(30, 0), (0, 30), (30, 0)]);
 }
 
@@ -160,8 +142,8 @@ fn a_target_whose_connections_are_all_taken_keeps_nobody_from_another() {
     plan.limits.drain = Duration::from_secs(2);
     let options = beside(options(server.address, 1), silent.local_addr().unwrap());
     let sum = finish(begin(plan, options));
-    assert_eq!(answers(&sum, 1, Outcome::Ok), 0);
-    let good = answers(&sum, 0, Outcome::Ok);
+    assert_eq!(sum.of(1, Outcome::Ok), 0);
+    let good = sum.of(0, Outcome::Ok);
     assert!(good > 50, "of about 100: {good}");
     assert_eq!(good, sum.count(|label, _, _| label == 0), "all of them");
 }

@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
-use crate::support::{Server, begin, finish, get, options, phase, plan};
+use crate::support::{OPEN, Server, begin, finish, get, options, phase, plan};
 use tidemark_drive::{DriveOptions, IoChoice, Timestamps};
-use tidemark_scenario::plan::{LoadModel, Spacing};
-
-const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+use tidemark_scenario::plan::LoadModel;
 
 /// Where the system tells when answers came, each answer of an open load says how late it was read, and a sample of a
 /// closed one's; what is counted to the kernel's time is none too early.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::identity::{Identity, NAME, identity, identity_13, identity_asking};
-use crate::support::{Sum, begin, finish, get, options, phase, plan, post};
+use crate::support::{Sum, answering, begin, finish, get, options, phase, plan, post, serving};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tidemark_drive::{Postgres, Protocol, Target, Tls};
 use tidemark_record::{Counter, Outcome};
@@ -27,16 +27,8 @@ enum Then {
 
 /// Answers each request with these bytes, and leaves as told after so many.
 fn serve(identity: &Identity, answer: impl Into<Vec<u8>>, requests: usize, then: Then) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let (config, answer) = (identity.config.clone(), Arc::new(answer.into()));
-    std::thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let (config, answer) = (config.clone(), answer.clone());
-            std::thread::spawn(move || converse(socket, config, &answer, requests, then));
-        }
-    });
-    address
+    let (config, answer): (_, Vec<u8>) = (identity.config.clone(), answer.into());
+    serving(move |socket| converse(socket, config.clone(), &answer, requests, then))
 }
 
 fn converse(socket: TcpStream, config: Arc<ServerConfig>, answer: &[u8], requests: usize, then: Then) {
@@ -90,10 +82,6 @@ fn twenty_apart() -> Plan {
     plan
 }
 
-fn trusting(identity: &Identity) -> TlsSettings {
-    identity.trusted()
-}
-
 fn run(plan: Plan, address: SocketAddr, settings: &TlsSettings) -> Sum {
     let mut options = options(address, 1);
     options.targets[0].tls = Some(Tls::new(settings, NAME).unwrap());
@@ -111,7 +99,7 @@ fn all_end(sum: &Sum, outcome: Outcome, detail: &str) {
 #[test]
 fn one_handshake_serves_many_requests() {
     let identity = identity_13();
-    let sum = run(twenty(), serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, ANSWER, 0, Then::Keep), &identity.trusted());
     all_end(&sum, Outcome::Ok, "");
     assert_eq!(
         (sum.connects(), sum.counted(Counter::FullHandshakes), sum.counted(Counter::ResumedHandshakes)),
@@ -131,7 +119,7 @@ fn pipelined_requests_share_one_handshake() {
     plan.limits.sessions = Some(200);
     plan.limits.connections = 1;
     plan.limits.pipeline = 16;
-    let sum = run(plan, serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
+    let sum = run(plan, serve(&identity, ANSWER, 0, Then::Keep), &identity.trusted());
     assert_eq!((sum.outcome(Outcome::Ok), sum.connects()), (sum.offered(), 1), "{:?}", sum.examples());
     assert_eq!((sum.offered(), sum.counted(Counter::FullHandshakes)), (200, 1));
 }
@@ -142,7 +130,7 @@ fn a_new_connection_resumes_the_session_of_the_last() {
     for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
         let identity = identity(&[version]);
         let address = serve(&identity, closing, 1, Then::Close);
-        let sum = run(twenty(), address, &trusting(&identity));
+        let sum = run(twenty(), address, &identity.trusted());
         all_end(&sum, Outcome::Ok, "");
         assert_eq!(
             (sum.counted(Counter::FullHandshakes), sum.counted(Counter::ResumedHandshakes)),
@@ -150,7 +138,7 @@ fn a_new_connection_resumes_the_session_of_the_last() {
             "{version:?}"
         );
 
-        let without = TlsSettings { resumption: false, ..trusting(&identity) };
+        let without = TlsSettings { resumption: false, ..identity.trusted() };
         let sum = run(twenty(), address, &without);
         all_end(&sum, Outcome::Ok, "");
         assert_eq!(
@@ -168,7 +156,7 @@ fn bodies_of_many_records_go_both_ways() {
     answer.resize(answer.len() + (1 << 20), b'x');
     let mut plan = twenty();
     post(&mut plan.requests[0], "y".repeat(1 << 20));
-    let sum = run(plan, serve(&identity, answer, 0, Then::Keep), &trusting(&identity));
+    let sum = run(plan, serve(&identity, answer, 0, Then::Keep), &identity.trusted());
     all_end(&sum, Outcome::Ok, "");
     assert_eq!(sum.connects(), 1);
     let received: u64 = sum.in_intervals(Counter::ReceivedBytes);
@@ -180,11 +168,11 @@ fn who_is_not_trusted_is_not_spoken_to() {
     let (identity, other) = (identity_13(), identity_13());
     let address = serve(&identity, ANSWER, 0, Then::Keep);
     all_end(
-        &run(twenty_apart(), address, &trusting(&other)),
+        &run(twenty_apart(), address, &other.trusted()),
         Outcome::Connect,
         "signed by nobody trusted here",
     );
-    let misnamed = TlsSettings { server_name: Some("bank.test".into()), ..trusting(&identity) };
+    let misnamed = TlsSettings { server_name: Some("bank.test".into()), ..identity.trusted() };
     all_end(&run(twenty_apart(), address, &misnamed), Outcome::Connect, "not valid for name \"bank.test\"");
     let insecure =
         TlsSettings { insecure: true, server_name: misnamed.server_name, ..TlsSettings::default() };
@@ -195,10 +183,10 @@ fn who_is_not_trusted_is_not_spoken_to() {
 fn a_server_may_ask_who_is_there() {
     let (identity, client) = identity_asking();
     let address = serve(&identity, ANSWER, 0, Then::Keep);
-    let named = TlsSettings { certificate: Some(client.path().into()), ..trusting(&identity) };
+    let named = TlsSettings { certificate: Some(client.path().into()), ..identity.trusted() };
     all_end(&run(twenty(), address, &named), Outcome::Ok, "");
     // TLS 1.3 is refused behind the handshake, when a request may be under way already.
-    let sum = run(twenty_apart(), address, &trusting(&identity));
+    let sum = run(twenty_apart(), address, &identity.trusted());
     assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (20, 0));
     assert!(
         sum.examples().iter().any(|example| example.detail.contains("--cert FILE")),
@@ -221,47 +209,33 @@ fn a_greeting_tells_what_a_drive_would_meet() {
         stream.set_read_timeout(Some(Duration::from_millis(patience_ms))).unwrap();
         target.greet(version, &mut stream).map(|()| target.protocol).map_err(|error| error.to_string())
     };
-    assert_eq!(greet(&trusting(&identity), HttpVersion::One, address), Ok(Protocol::Http1));
-    assert_eq!(greet(&trusting(&identity), HttpVersion::Auto, address), Ok(Protocol::Http1));
-    let error = greet(&trusting(&identity), HttpVersion::Two, address).unwrap_err();
+    assert_eq!(greet(&identity.trusted(), HttpVersion::One, address), Ok(Protocol::Http1));
+    assert_eq!(greet(&identity.trusted(), HttpVersion::Auto, address), Ok(Protocol::Http1));
+    let error = greet(&identity.trusted(), HttpVersion::Two, address).unwrap_err();
     assert!(error.contains("--http 1.1"), "{error}");
-    let error = greet(&trusting(&other), HttpVersion::One, address).unwrap_err();
+    let error = greet(&other.trusted(), HttpVersion::One, address).unwrap_err();
     assert!(error.contains("--cacert FILE") && error.contains("--insecure"), "{error}");
     let mut target = options(address, 1).targets.remove(0);
-    target.tls = Some(Tls::new(&trusting(&other), NAME).unwrap().of_postgres());
+    target.tls = Some(Tls::new(&other.trusted(), NAME).unwrap().of_postgres());
     let mut stream = TcpStream::connect(address).unwrap();
     let error = target.greet(HttpVersion::One, &mut stream).unwrap_err().to_string();
     assert!(error.contains("sslrootcert") && error.contains("sslmode") && !error.contains("--"), "{error}");
-    let error = greet(&trusting(&identity), HttpVersion::One, silent.local_addr().unwrap()).unwrap_err();
+    let error = greet(&identity.trusted(), HttpVersion::One, silent.local_addr().unwrap()).unwrap_err();
     assert!(error.contains("does it speak TLS there?"), "{error}");
 }
 
 #[test]
 fn a_handshake_that_fails_is_a_failed_connect_and_one_that_never_ends_a_time_out() {
     let identity = identity_13();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let speaks_http = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let _ = socket.read(&mut [0; 4096]);
-            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        }
-    });
-    all_end(&run(twenty_apart(), speaks_http, &trusting(&identity)), Outcome::Connect, "does not speak TLS");
+    let speaks_http = answering(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    all_end(&run(twenty_apart(), speaks_http, &identity.trusted()), Outcome::Connect, "does not speak TLS");
 
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let hangs_up = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let _ = socket.read(&mut [0; 4096]);
-        }
-    });
-    all_end(&run(twenty_apart(), hangs_up, &trusting(&identity)), Outcome::Connect, "TLS handshake");
+    all_end(&run(twenty_apart(), answering(b""), &identity.trusted()), Outcome::Connect, "TLS handshake");
 
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = twenty_apart();
     plan.limits.connect_timeout = Duration::from_millis(150);
-    let sum = run(plan, silent.local_addr().unwrap(), &trusting(&identity));
+    let sum = run(plan, silent.local_addr().unwrap(), &identity.trusted());
     all_end(&sum, Outcome::Timeout, "no connection was made in time");
 }
 
@@ -269,20 +243,20 @@ fn a_handshake_that_fails_is_a_failed_connect_and_one_that_never_ends_a_time_out
 fn an_answer_that_only_the_end_bounds_needs_the_last_word() {
     let identity = identity_13();
     let endless = "HTTP/1.1 200 OK\r\n\r\nuntil the end";
-    let sum = run(twenty(), serve(&identity, endless, 1, Then::Close), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, endless, 1, Then::Close), &identity.trusted());
     all_end(&sum, Outcome::Ok, "");
-    let sum = run(twenty(), serve(&identity, endless, 1, Then::Cut), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, endless, 1, Then::Cut), &identity.trusted());
     all_end(&sum, Outcome::Reset, "without a close_notify");
 
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    let sum = run(twenty(), serve(&identity, half, 1, Then::Close), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, half, 1, Then::Close), &identity.trusted());
     all_end(&sum, Outcome::Reset, "before the answer was whole");
-    let sum = run(twenty(), serve(&identity, half, 1, Then::Cut), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, half, 1, Then::Cut), &identity.trusted());
     all_end(&sum, Outcome::Reset, "without a close_notify");
 
     // What is whole by its own length needs no last word.
     let whole = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
-    let sum = run(twenty(), serve(&identity, whole, 1, Then::Cut), &trusting(&identity));
+    let sum = run(twenty(), serve(&identity, whole, 1, Then::Cut), &identity.trusted());
     all_end(&sum, Outcome::Ok, "");
 }
 
@@ -290,21 +264,14 @@ fn an_answer_that_only_the_end_bounds_needs_the_last_word() {
 fn the_time_of_the_handshake_is_in_the_response_time() {
     const SLOW: Duration = Duration::from_millis(150);
     let identity = identity_13();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let config = identity.config.clone();
-    std::thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let config = config.clone();
-            std::thread::spawn(move || {
-                std::thread::sleep(SLOW);
-                converse(socket, config, ANSWER.as_bytes(), 0, Then::Keep);
-            });
-        }
+    let address = serving(move |socket| {
+        std::thread::sleep(SLOW);
+        converse(socket, config.clone(), ANSWER.as_bytes(), 0, Then::Keep);
     });
     let mut plan = twenty();
     plan.load.phases = vec![phase(100, 10.0)];
-    let sum = run(plan, address, &trusting(&identity));
+    let sum = run(plan, address, &identity.trusted());
     assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (1, 1), "{:?}", sum.examples());
     assert!(sum.response().max() >= 150_000, "{} µs", sum.response().max());
     let service = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.max()).max();
@@ -318,7 +285,7 @@ fn who_spoke_tls_once_is_not_spoken_with_in_clear() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut target = options(listener.local_addr().unwrap(), 1).targets.remove(0);
     target.protocol = Protocol::Postgres(Postgres { may_be_plain: true, ..Postgres::default() });
-    target.tls = Some(Tls::new(&trusting(&identity), NAME).unwrap());
+    target.tls = Some(Tls::new(&identity.trusted(), NAME).unwrap());
     let first = target.clone();
     let asked = |target: &mut Target, answer: &'static [u8]| {
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

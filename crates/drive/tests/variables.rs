@@ -73,8 +73,7 @@ fn a_repeat_whose_count_is_none_fails_and_is_no_request() {
         let before = server.requests() as u64;
         let sum = ten(&server, &steps(count));
         // labels are in the order of the steps
-        let of = |label, outcome| sum.count(|l, o, _| (l, o) == (label, outcome));
-        assert_eq!(of(1, Outcome::Ok), again, "{count}: {:?}", sum.examples());
+        assert_eq!(sum.of(1, Outcome::Ok), again, "{count}: {:?}", sum.examples());
         assert_eq!(sum.failed_steps(), refused, "{count}: one failure each: {:?}", sum.examples());
         assert_eq!(
             (sum.outcome(Outcome::Variable), sum.ended()),
@@ -82,7 +81,7 @@ fn a_repeat_whose_count_is_none_fails_and_is_no_request() {
             "{count}: none was due"
         );
         assert_eq!(sum.offered(), server.requests() as u64 - before, "{count}");
-        assert_eq!(of(3, Outcome::Ok), 10, "{count}: the session goes on");
+        assert_eq!(sum.of(3, Outcome::Ok), 10, "{count}: the session goes on");
         if refused > 0 {
             assert!(told(&sum)[0].ends_with("a repeat needs a whole number, not below 0"), "{count}");
         }

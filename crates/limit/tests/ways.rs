@@ -34,19 +34,28 @@ fn trial(ask: &TrialPlan, met: bool) -> Trial {
     }
 }
 
-fn carried_out(options: &Options, of: impl Fn(&TrialPlan) -> Trial) -> (Ending, Vec<Trial>) {
+/// What a search for the limit of such a system comes to.
+fn searched(
+    goals: &[Goal],
+    options: &Options,
+    of: impl FnMut(&TrialPlan) -> Trial,
+) -> (Ending, Vec<Trial>, Found) {
     let mut trials = Vec::new();
-    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(of));
-    (ending, trials)
+    let Ok(ending) = search(goals, options, &mut trials, &mut Does(of));
+    let found = found(goals, &trials, options, &Resources::default(), Some(ending));
+    (ending, trials, found)
+}
+
+fn carried_out(options: &Options, of: impl Fn(&TrialPlan) -> Trial) -> (Ending, Vec<Trial>, Found) {
+    searched(&errors(), options, of)
 }
 
 #[test]
 fn a_limit_is_found_from_far_below_and_from_far_above() {
     for (first, limit) in [(10.0, 41_300.0), (1e6, 730.0), (5.0, 5.2)] {
         let options = Options::new(first, 330.0);
-        let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
+        let (ending, trials, found) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
         assert_eq!(ending, Ending::Precise, "{first}");
-        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
         assert!((found.level.unwrap() / limit - 1.0).abs() < 0.02, "{found:?}");
         assert!(found.low_level.unwrap() <= limit && found.high_level.unwrap() >= limit);
         assert!((found.per_s.unwrap() / limit / 2.0 - 1.0).abs() < 0.02, "two requests in each session");
@@ -58,7 +67,7 @@ fn a_limit_is_found_from_far_below_and_from_far_above() {
 #[test]
 fn users_are_whole_and_their_neighbours_are_precise() {
     let options = Options { users: true, ..Options::new(10.0, 300.0) };
-    let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= 3.0));
+    let (ending, trials, _) = carried_out(&options, |ask| trial(ask, ask.level <= 3.0));
     assert_eq!(ending, Ending::Precise);
     assert!(trials.iter().all(|trial| trial.ask.level.fract() == 0.0));
     let limit = estimate(&errors(), &counted(&trials)).unwrap();
@@ -68,13 +77,11 @@ fn users_are_whole_and_their_neighbours_are_precise() {
 #[test]
 fn what_never_breaks_and_what_never_holds_end() {
     let options = Options { level_max: 5_000.0, ..Options::new(10.0, 600.0) };
-    let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
+    let (ending, trials, limit) = carried_out(&options, |ask| trial(ask, true));
     assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::NothingBreaks, 5_000.0));
-    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.high_level, limit.first_to_break), (Some(5_000.0), None, None));
-    let (ending, trials) = carried_out(&options, |ask| trial(ask, false));
+    let (ending, _, limit) = carried_out(&options, |ask| trial(ask, false));
     assert_eq!(ending, Ending::NothingHolds);
-    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
 }
 
@@ -83,7 +90,7 @@ fn what_never_breaks_and_what_never_holds_end() {
 fn the_highest_level_is_the_bound_itself() {
     for most in [12_344.0, 12_346.0] {
         let options = Options { level_max: most, ..Options::new(10.0, 600.0) };
-        let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
+        let (ending, trials, _) = carried_out(&options, |ask| trial(ask, true));
         let highest = trials.iter().map(|trial| trial.ask.level).fold(0.0, f64::max);
         assert_eq!((ending, highest), (Ending::NothingBreaks, most));
     }
@@ -108,10 +115,8 @@ fn a_system_that_only_fails_is_told_at_once() {
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
             Trial::new(*ask, vec![percentile, errors], figures)
         };
-        let mut trials = Vec::new();
-        let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(fails));
+        let (ending, trials, found) = searched(&goals, &options, fails);
         assert_eq!((ending, trials.len()), (Ending::NothingHolds, 2), "{first}");
-        let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
         assert_eq!(
             (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
             (Some("errors < 0.1%"), Some("100%"))
@@ -144,10 +149,8 @@ fn too_few_requests_say_nothing() {
     assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
     assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
     // and none at all are never asked for without end
-    let mut trials = Vec::new();
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| slow_once(ask, 0)));
+    let (ending, _, nothing) = searched(&goals, &options, |ask| slow_once(ask, 0));
     assert_eq!(ending, Ending::Undecided);
-    let nothing = tidemark_limit::found(&goals, &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
 }
 
@@ -156,12 +159,12 @@ fn too_few_requests_say_nothing() {
 fn where_answers_take_no_longer_there_is_no_knee() {
     let knee = |mean_us: fn(f64) -> f64| {
         let options = Options::new(50.0, 300.0);
-        let (ending, trials) = carried_out(&options, |ask| {
+        let (.., found) = carried_out(&options, |ask| {
             let mut trial = trial(ask, ask.level <= 500.0);
             trial.figures.mean_us = Some(mean_us(ask.level));
             trial
         });
-        found(&errors(), &trials, &options, &Resources::default(), Some(ending)).knee_per_s
+        found.knee_per_s
     };
     assert_eq!(knee(|_| 900.0), None);
     // it sheds load: those that it answers, it answers sooner
@@ -178,7 +181,7 @@ fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
         let figures = Figures { offered_per_s: per_s, achieved_per_s: per_s, ..Figures::default() };
         Trial { figures, ..trial(ask, true) }
     };
-    let (ending, trials) = carried_out(&options, saturates);
+    let (ending, trials, _) = carried_out(&options, saturates);
     assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::Saturated, 256.0));
 }
 
@@ -189,9 +192,8 @@ fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
         let held_up = (ask.level > 9_000.0).then(|| NotCounted::Driver("its busiest thread".into()));
         Trial { not_counted: held_up, ..trial(ask, ask.level <= 9_000.0) }
     };
-    let (ending, trials) = carried_out(&options, bound);
+    let (ending, _, limit) = carried_out(&options, bound);
     assert_eq!(ending, Ending::Driver);
-    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert!((8_000.0..=9_000.0).contains(&limit.low_level.unwrap()), "{limit:?}");
     assert_eq!((limit.high_level, limit.driver.as_deref()), (None, Some("its busiest thread")));
 }
@@ -206,11 +208,11 @@ fn disturbed_trials_are_repeated_and_never_taken_as_they_are() {
         let trial = trial(ask, ask.level <= 900.0);
         if count.get() == 3 { disturbed(Trial { seen: vec![GoalResult::default()], ..trial }) } else { trial }
     };
-    let (ending, trials) = carried_out(&options, sometimes);
+    let (ending, trials, _) = carried_out(&options, sometimes);
     assert_eq!(ending, Ending::Precise);
     assert_eq!((trials[2].ask.level, trials[3].ask.level), (400.0, 400.0));
     assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
-    let (ending, trials) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
+    let (ending, trials, _) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
     assert_eq!((ending, counted(&trials).len(), trials.len()), (Ending::Disturbed, 0, 7));
     // one that is never quiet again after some that were: what those proved stays, and is not sure
     let count = std::cell::Cell::new(0);
@@ -225,8 +227,7 @@ fn disturbed_trials_are_repeated_and_never_taken_as_they_are() {
         };
         if count.get() > 5 { disturbed(trial) } else { trial }
     };
-    let (ending, trials) = carried_out(&options, in_the_end);
-    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    let (ending, _, found) = carried_out(&options, in_the_end);
     assert_eq!((ending, found.verdict(None)), (Ending::Disturbed, SearchVerdict::Unknown));
     assert_eq!((found.low_level, found.high_level), (Some(800.0), Some(1_600.0)));
     assert_eq!((found.disturbed, found.neighbours[0].name.as_str()), (7, "cargo"));
@@ -262,9 +263,7 @@ fn what_does_not_last_has_no_lower_end_there() {
         let found_in = |budget_s: f64| {
             credit.set(2_000.0);
             let options = Options { at_least_per_s, ..Options::new(50.0, budget_s) };
-            let mut trials = Vec::new();
-            let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(bucket));
-            let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+            let (_, trials, found) = searched(&goals, &options, bucket);
             let last = trials.iter().filter(|of| of.ask.purpose == Purpose::Last);
             let broke = last.clone().filter(|of| !of.holds()).map(|of| of.ask.level).reduce(f64::min);
             let told = format!("{budget_s} s: {found:?}");
@@ -299,9 +298,8 @@ fn where_the_only_last_trial_broke_disturbed_there_is_no_lower_end() {
             trial
         };
         let options = Options::new(50.0, 80.0);
-        let (ending, trials) = carried_out(&options, last);
+        let (_, trials, found) = carried_out(&options, last);
         assert_eq!(trials.last().unwrap().ask.purpose, Purpose::Last);
-        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
         (found.level.is_some(), found.low_level.is_some(), found.lasted_per_s)
     };
     assert_eq!(of(false), (true, false, None));
@@ -313,8 +311,7 @@ fn where_the_only_last_trial_broke_disturbed_there_is_no_lower_end() {
 fn what_must_hold_is_shown_by_a_last_trial_there_or_above() {
     let of = |asked: f64, limit: f64| {
         let options = Options { at_least_per_s: Some(asked), ..Options::new(100.0, 300.0) };
-        let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
-        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        let (_, trials, found) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
         let shown = trials
             .iter()
             .any(|of| of.ask.purpose == Purpose::Last && of.holds() && of.figures.offered_per_s >= asked);
@@ -338,8 +335,7 @@ fn what_must_hold_far_below_the_limit_is_shown_however_the_search_ends() {
                 let lasts = ask.purpose != Purpose::Last || ask.level <= lasts;
                 trial(ask, ask.level <= 2_265.0 && lasts)
             };
-            let (ending, trials) = carried_out(&options, of);
-            let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+            let (.., found) = carried_out(&options, of);
             assert_eq!(found.verdict(Some(asked)), SearchVerdict::Pass, "{budget_s} {lasts}: {found:?}");
             if budget_s == 300.0 && lasts == 1e9 {
                 assert!(found.lasted_per_s.unwrap() > 4_000.0, "the limit has a last trial, too");
@@ -353,14 +349,13 @@ fn what_must_hold_far_below_the_limit_is_shown_however_the_search_ends() {
 fn a_driver_that_was_held_up_twice_at_one_level_throws_no_other_trial_away() {
     let options = Options::new(50.0, 240.0);
     let turn = std::cell::Cell::new(0);
-    let (ending, trials) = carried_out(&options, |ask| {
+    let (ending, trials, found) = carried_out(&options, |ask| {
         turn.set(turn.get() + 1);
         let bound = (9..=10).contains(&turn.get());
         let not_counted = bound.then(|| NotCounted::Driver("its threads".into()));
         Trial { not_counted, ..trial(ask, ask.level <= 308.0) }
     });
     assert_ne!(ending, Ending::Driver, "{trials:?}");
-    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!(found.verdict(None), SearchVerdict::Pass);
     assert!((found.level.unwrap() / 308.0 - 1.0).abs() < 0.05, "{found:?}");
 }
@@ -369,11 +364,10 @@ fn a_driver_that_was_held_up_twice_at_one_level_throws_no_other_trial_away() {
 #[test]
 fn below_the_driver_s_limit_a_last_trial_shows_what_holds() {
     let options = Options { at_least_per_s: Some(10_000.0), ..Options::new(100.0, 300.0) };
-    let (ending, trials) = carried_out(&options, |ask| {
+    let (ending, trials, found) = carried_out(&options, |ask| {
         let not_counted = (ask.level > 9_000.0).then(|| NotCounted::Driver("its threads".into()));
         Trial { not_counted, ..trial(ask, true) }
     });
-    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((ending, trials.last().unwrap().ask.purpose), (Ending::Driver, Purpose::Last));
     assert_eq!(
         [10_000.0, 20_000.0].map(|asked| found.verdict(Some(asked))),
@@ -402,7 +396,8 @@ fn a_search_that_was_stopped_goes_on_where_it_was() {
 #[test]
 fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
     for budget_s in [10.0, 30.0, 60.0, 180.0, 600.0] {
-        let (_, trials) = carried_out(&Options::new(100.0, budget_s), |ask| trial(ask, ask.level <= 430.0));
+        let (_, trials, _) =
+            carried_out(&Options::new(100.0, budget_s), |ask| trial(ask, ask.level <= 430.0));
         assert!(spent_s(&trials) <= budget_s, "{budget_s}: {}", spent_s(&trials));
         if budget_s > 60.0 {
             let last = trials.last().unwrap();
@@ -427,8 +422,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
             // far beyond, it is soon sure
             Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
         };
-        let mut trials = Vec::new();
-        let Ok(ending) = search(&goals, &Options::new(limit / 9.0, 300.0), &mut trials, &mut Does(jumps));
+        let (ending, trials, _) = searched(&goals, &Options::new(limit / 9.0, 300.0), jumps);
         assert_eq!(ending, Ending::Precise, "{limit}");
         let found = estimate(&goals, &counted(&trials)).unwrap();
         assert!((found.level / limit - 1.0).abs() < 0.02, "{limit}: {found:?}");
@@ -454,20 +448,16 @@ fn where_lower_levels_say_nothing_it_is_not_said_that_nothing_holds() {
         Trial { not_counted, took_s, ..Trial::new(*ask, vec![percentile, errors], figures) }
     };
     // the lowest level of all is told of
-    let mut trials = Vec::new();
-    let Ok(_) =
-        search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| of(ask, ask.level > 20.0, None)));
+    let (_, trials, _) = searched(&goals, &options, |ask| of(ask, ask.level > 20.0, None));
     let lowest = trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).unwrap();
     assert!(lowest.ask.level * lowest.ask.measured_max_s >= 119.0, "{:?}", lowest.ask);
     // and where the driver is the limit there, nobody knows
-    let mut trials = Vec::new();
     let bound = |ask: &TrialPlan| {
         let driver = (ask.level < 50.0).then(|| NotCounted::Driver("its threads".into()));
         of(ask, ask.level > 50.0, driver)
     };
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(bound));
+    let (ending, _, found) = searched(&goals, &options, bound);
     assert_eq!(ending, Ending::Driver);
-    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((found.per_s, found.high_level, found.high_per_s), (None, Some(60.0), None));
     assert_eq!(found.holds_at_least(150.0), None);
     assert_eq!(found.verdict(Some(150.0)), SearchVerdict::Unknown);
@@ -479,12 +469,10 @@ fn nothing_breaks_only_where_no_trial_broke_and_it_lasted() {
     let options = Options { level_max: 45.0, ..Options::new(45.0, 40.0) };
     let breaks_in = |turns: &'static [usize]| {
         let turn = std::cell::Cell::new(0);
-        let (ending, trials) = carried_out(&options, |ask| {
+        carried_out(&options, |ask| {
             turn.set(turn.get() + 1);
             trial(ask, !turns.contains(&turn.get()))
-        });
-        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
-        (ending, trials, found)
+        })
     };
     for turns in [&[1][..], &[1, 3], &[2]] {
         let (ending, trials, found) = breaks_in(turns);
@@ -505,13 +493,12 @@ fn nothing_breaks_only_where_no_trial_broke_and_it_lasted() {
 #[test]
 fn a_limit_above_that_of_the_driver_is_none() {
     let options = Options::new(40.0, 120.0);
-    let (ending, trials) = carried_out(&options, |ask| {
+    let (ending, _, found) = carried_out(&options, |ask| {
         let bound = ask.level > 42.0 && ask.level < 80.0;
         let not_counted = bound.then(|| NotCounted::Driver("its threads".into()));
         Trial { not_counted, ..trial(ask, ask.level < 80.0) }
     });
     assert_eq!(ending, Ending::Driver);
-    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert!(found.level.unwrap() <= 42.0 && found.low_level.unwrap() <= 42.0, "{found:?}");
     assert_eq!((found.verdict(None), found.driver.as_deref()), (SearchVerdict::Unknown, Some("its threads")));
 }
@@ -521,14 +508,14 @@ fn a_limit_above_that_of_the_driver_is_none() {
 fn no_more_holds_than_was_offered_and_no_less_for_few_arrivals() {
     let of = |first: f64, each: f64| {
         let options = Options { level_max: 30.0, ..Options::new(10.0, 120.0) };
-        let (ending, trials) = carried_out(&options, |ask| {
+        let (ending, trials, found) = carried_out(&options, |ask| {
             let offered_per_s = if ask.level <= 10.0 { first } else { ask.level * each };
             let trial = trial(ask, true);
             Trial { figures: Figures { offered_per_s, ..Figures::default() }, ..trial }
         });
         assert_eq!(ending, Ending::NothingBreaks);
         let most = trials.iter().map(|trial| trial.figures.offered_per_s).fold(0.0, f64::max);
-        (found(&errors(), &trials, &options, &Resources::default(), Some(ending)), most)
+        (found, most)
     };
     // one request in each session
     let (found, most) = of(14.0, 0.977);
@@ -545,7 +532,7 @@ fn a_driver_that_was_held_up_once_is_no_limit() {
     let options = Options::new(100.0, 300.0);
     for turn in [1, 3, 6, 9] {
         let count = std::cell::Cell::new(0);
-        let (ending, trials) = carried_out(&options, |ask| {
+        let (ending, trials, _) = carried_out(&options, |ask| {
             count.set(count.get() + 1);
             let held_up = (count.get() == turn).then(|| NotCounted::Driver("its threads".into()));
             Trial { not_counted: held_up, ..trial(ask, ask.level <= 900.0) }
@@ -565,7 +552,6 @@ fn what_is_not_decided_does_not_break_first() {
         errors()[0].clone(),
     ];
     let options = Options::new(20.0, 60.0);
-    let mut trials = Vec::new();
     let broke = |ask: &TrialPlan| {
         let mut tail = Tail::default();
         tail.add(2.0, 5);
@@ -576,8 +562,7 @@ fn what_is_not_decided_does_not_break_first() {
         let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
         Trial::new(*ask, vec![percentile, mean, errors], figures)
     };
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(broke));
-    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+    let (_, trials, found) = searched(&goals, &options, broke);
     assert_eq!(
         (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
         (Some("errors < 0.1%"), Some("3%"))
@@ -616,9 +601,7 @@ fn nothing_holds_that_a_full_system_does_not_answer_however_lenient_the_bound() 
     };
     for (first, budget_s) in [(130.0, 12.0), (20.0, 60.0), (130.0, 60.0), (50.0, 180.0)] {
         let options = Options::new(first, budget_s);
-        let mut trials = Vec::new();
-        let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(run));
-        let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+        let (.., found) = searched(&goals, &options, run);
         let told = format!("from {first}/s in {budget_s} s: {found:?}");
         assert!(found.per_s.is_none_or(|per_s| per_s <= FULL * 1.02), "{told}");
         assert!(found.low_per_s.is_none_or(|low| low <= FULL * 1.01), "{told}");
@@ -638,8 +621,7 @@ fn a_system_that_sheds_all_load_has_no_upper_end_by_what_it_answered() {
         trial
     };
     let options = Options::new(50.0, 28.0);
-    let (ending, trials) = carried_out(&options, sheds);
-    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    let (_, trials, found) = carried_out(&options, sheds);
     let highest =
         trials.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
     let lowest = trials.iter().filter(|trial| !trial.holds()).map(|trial| trial.ask.level).reduce(f64::min);
@@ -668,9 +650,8 @@ fn failing_by_chance(options: Options, share: impl Fn(f64) -> f64) -> Vec<Found>
             }
         };
         let options = Options { seed, ..options.clone() };
-        let mut trials = Vec::new();
-        let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(fails));
-        found(&goals, &trials, &options, &Resources::default(), Some(ending))
+        let (.., found) = searched(&goals, &options, fails);
+        found
     };
     (1..=60).map(one).collect()
 }

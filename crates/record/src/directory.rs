@@ -192,6 +192,13 @@ pub(crate) struct Begun {
     pub(crate) manifest: Manifest,
 }
 
+/// Reads what is known of a run that goes on, or was killed.
+pub(crate) fn read_begun(dir: &Path) -> Result<Begun, RecordError> {
+    let path = dir.join(files::BEGUN);
+    let text = fs::read(&path).map_err(io_error("read", &path))?;
+    crate::json::read(&text).map_err(|e| damaged(&path, format!("not the start of a run: {e}")))
+}
+
 /// Writes what is known of a run while it goes on.
 pub(crate) fn write_begun(dir: &Path, begun: &Begun) -> Result<(), RecordError> {
     let path = dir.join(files::BEGUN);

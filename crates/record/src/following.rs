@@ -1,12 +1,11 @@
 //! A run that goes on, read beside whoever writes it: by its journal, without a word to the writer.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::directory::Begun;
-use crate::error::{RecordError, damaged, io_error};
+use crate::error::{RecordError, io_error};
 use crate::journal::{self, Entry};
 use crate::live::LiveTracker;
 use crate::merge::Merging;
@@ -51,7 +50,7 @@ impl Following {
         }
         let path = dir.join(files::JOURNAL);
         let journal = File::open(&path).map_err(io_error("read", &path))?;
-        let begun = begun(dir)?;
+        let begun = directory::read_begun(dir)?;
         let mut following = Following {
             dir: dir.to_owned(),
             journal,
@@ -72,7 +71,7 @@ impl Following {
     /// # Errors
     /// Where it cannot be read.
     pub fn begun(dir: &Path) -> Result<Manifest, RecordError> {
-        begun(dir).map(|begun| begun.manifest)
+        directory::read_begun(dir).map(|begun| begun.manifest)
     }
 
     /// Reads what has come since the last time.
@@ -80,7 +79,7 @@ impl Following {
     /// # Errors
     /// Where it cannot be read; also once it is over, and its files are gone.
     pub fn look(&mut self) -> Result<(), RecordError> {
-        let begun = begun(&self.dir)?;
+        let begun = directory::read_begun(&self.dir)?;
         (self.threads, self.manifest) = (begun.threads.max(1), begun.manifest);
         let path = self.dir.join(files::JOURNAL);
         let mut reader = BufReader::new(&self.journal);
@@ -146,12 +145,6 @@ impl Following {
         // a line that is not whole is none
         read().unwrap_or_default().lines().filter_map(|line| crate::json::read(line).ok()).collect()
     }
-}
-
-fn begun(dir: &Path) -> Result<Begun, RecordError> {
-    let path = dir.join(files::BEGUN);
-    let text = fs::read(&path).map_err(io_error("read", &path))?;
-    crate::json::read(&text).map_err(|error| damaged(&path, format!("not the start of a run: {error}")))
 }
 
 /// Counts what is read.

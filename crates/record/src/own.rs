@@ -122,23 +122,10 @@ impl Serialize for OwnNumbers {
 
 impl<'de> Deserialize<'de> for OwnNumbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl de::Visitor<'_> for Bytes {
-            type Value = OwnNumbers;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("numbers and their counts")
-            }
-
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<OwnNumbers, E> {
-                let packed = PackedNumbers::checked(bytes);
-                let packed = packed.ok_or_else(|| E::invalid_value(de::Unexpected::Bytes(bytes), &self))?;
-                let mut numbers = OwnNumbers::new();
-                numbers.add_packed(packed);
-                Ok(numbers)
-            }
-        }
-        deserializer.deserialize_bytes(Bytes)
+        let packed = PackedNumbers::deserialize(deserializer)?;
+        let mut numbers = OwnNumbers::new();
+        numbers.add_packed(packed);
+        Ok(numbers)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The histogram that a driving thread records into, request by request.
 
-use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::HISTOGRAM_HIGH_US;
@@ -147,24 +146,10 @@ impl Serialize for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Histogram;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "the counts of {COUNTERS} counters")
-            }
-
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Histogram, E> {
-                let packed = Packed::checked(bytes);
-                let packed =
-                    packed.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Bytes(bytes), &self))?;
-                let mut histogram = Histogram::new();
-                histogram.add_packed(packed);
-                Ok(histogram)
-            }
-        }
-        deserializer.deserialize_bytes(Bytes)
+        let packed = Packed::deserialize(deserializer)?;
+        let mut histogram = Histogram::new();
+        histogram.add_packed(packed);
+        Ok(histogram)
     }
 }
 

@@ -5,11 +5,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind, Seek};
 use std::path::{Path, PathBuf};
 
-use crate::directory::{self, Begun};
-use crate::error::{RecordError, damaged, io_error};
+use crate::error::{RecordError, io_error};
 use crate::journal::{self, Entry};
 use crate::unfinished::whole_events;
-use crate::{Event, Manifest, Sample, StoreLook, ThreadInterval, files};
+use crate::{Event, Manifest, Sample, StoreLook, ThreadInterval, directory, files};
 
 /// What a run had recorded when it was killed. Until that is [done](Before::done), the run is built again from it.
 #[derive(Debug)]
@@ -34,11 +33,7 @@ pub fn begun(dir: &Path) -> Result<Manifest, RecordError> {
     }
     let Some(journal) = journal::open(&path)? else { return Err(RecordError::GoesOn(dir.to_owned())) };
     journal::check(&journal, &path)?;
-    let path = dir.join(files::BEGUN);
-    let text = fs::read(&path).map_err(io_error("read", &path))?;
-    let begun: Begun =
-        crate::json::read(&text).map_err(|e| damaged(&path, format!("not the start of a run: {e}")))?;
-    Ok(begun.manifest)
+    directory::read_begun(dir).map(|begun| begun.manifest)
 }
 
 impl Before {

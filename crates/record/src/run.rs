@@ -343,12 +343,7 @@ fn read_series(
 ) -> Result<Vec<StoredSeries>, RecordError> {
     let table = Table::read_with(path, fields, &files::LATER)?;
     let of = fields[3].0;
-    let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
-    let label = |name: &String| {
-        let label = known.get(name.as_str()).copied();
-        label.ok_or_else(|| damaged(path, format!("{of} {name:?} is not among those of run.json")))
-    };
-    let labels = table.texts(of)?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let labels = places(&table, of, labels.iter().map(String::as_str))?;
     let outcome = |name: &String| {
         let outcome = Outcome::from_name(name);
         outcome.ok_or_else(|| damaged(path, format!("unknown outcome {name:?}")))
@@ -382,12 +377,7 @@ fn read_series(
 /// What the scenario measured itself.
 fn read_own(path: &Path, metrics: &[OwnMetric]) -> Result<Vec<StoredOwn>, RecordError> {
     let table = Table::read(path, &METRIC_FIELDS)?;
-    let metric = |name: &String| {
-        let index = metrics.iter().position(|metric| metric.name == *name);
-        let index = index.and_then(|index| u16::try_from(index).ok());
-        index.ok_or_else(|| damaged(path, format!("metric {name:?} is not among those of run.json")))
-    };
-    let of = table.texts("metric")?.iter().map(metric).collect::<Result<Vec<_>, _>>()?;
+    let of = places(&table, "metric", metrics.iter().map(|metric| metric.name.as_str()))?;
     let (starts, ends) = bounds(&table)?;
     let in_window = table.bools("in_window")?;
     let (counts, no_number) = (table.ints("count")?, table.ints("no_number")?);
@@ -413,12 +403,7 @@ fn read_own(path: &Path, metrics: &[OwnMetric]) -> Result<Vec<StoredOwn>, Record
 /// Where the time of good answers went.
 fn read_parts(path: &Path, labels: &[String]) -> Result<Vec<StoredParts>, RecordError> {
     let table = Table::read(path, &PART_FIELDS)?;
-    let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
-    let label = |name: &String| {
-        let label = known.get(name.as_str()).copied();
-        label.ok_or_else(|| damaged(path, format!("label {name:?} is not among those of run.json")))
-    };
-    let of = table.texts("label")?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let of = places(&table, "label", labels.iter().map(String::as_str))?;
     let (starts, ends) = bounds(&table)?;
     let (in_window, measured) = (table.bools("in_window")?, table.bools("measured")?);
     let mut rows: Vec<StoredParts> = (0..table.rows())
@@ -437,6 +422,20 @@ fn read_parts(path: &Path, labels: &[String]) -> Result<Vec<StoredParts>, Record
         }
     }
     Ok(rows)
+}
+
+/// A column of names as their places among those of the manifest.
+fn places<'n>(
+    table: &Table,
+    of: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<Vec<u16>, RecordError> {
+    let known: HashMap<&str, u16> = names.zip(0..).collect();
+    let place = |name: &String| {
+        let place = known.get(name.as_str()).copied();
+        place.ok_or_else(|| damaged(table.path(), format!("{of} {name:?} is not among those of run.json")))
+    };
+    table.texts(of)?.iter().map(place).collect()
 }
 
 fn encoded(table: &Table, name: &str) -> Result<Vec<Encoded>, RecordError> {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::directory::Begun;
-use crate::error::{RecordError, damaged, io_error};
+use crate::error::{RecordError, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
 use crate::told::{Told, take_operations};
@@ -32,10 +32,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         return Err(RecordError::GoesOn(dir.to_owned()));
     };
     journal::check(&journal, &journal_path)?;
-    let begun_path = dir.join(files::BEGUN);
-    let text = fs::read(&begun_path).map_err(io_error("read", &begun_path))?;
-    let Begun { threads, anchor_s, mut manifest } =
-        crate::json::read(&text).map_err(|e| damaged(&begun_path, format!("not the start of a run: {e}")))?;
+    let Begun { threads, anchor_s, mut manifest } = directory::read_begun(dir)?;
     let scenario = dir.join(files::SCENARIO);
     let scenario = fs::read_to_string(&scenario).map_err(io_error("read", &scenario))?;
 
@@ -103,7 +100,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     // what stays does no harm beside a run.json
     let _ = fs::remove_file(dir.join(files::FLEET));
     let told = dir.join(files::OPERATIONS_TOLD);
-    for path in [journal_path, begun_path] {
+    for path in [journal_path, dir.join(files::BEGUN)] {
         fs::remove_file(&path).map_err(io_error("remove", &path))?;
     }
     match fs::remove_file(&told) {

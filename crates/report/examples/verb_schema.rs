@@ -4,28 +4,13 @@
 
 use std::process::ExitCode;
 
-use tidemark_report::comparison::{Claims, Compared};
-use tidemark_report::cost::Costs;
-use tidemark_report::history::History;
-use tidemark_report::jmeter::Figures;
-use tidemark_report::limit;
-use tidemark_report::plan::Planned;
-use tidemark_report::reproduction::Reproduction;
+use tidemark_report::json::of_verbs;
 
 fn main() -> ExitCode {
-    let schema = match std::env::args().nth(1).as_deref() {
-        Some("limit") => limit::schema(),
-        Some("compare") => Claims::schema(),
-        Some("run-comparison") => Compared::schema(),
-        Some("history") => History::schema(),
-        Some("cost") => Costs::schema(),
-        Some("plan") => Planned::schema(),
-        Some("reproduce") => Reproduction::schema(),
-        Some("jmeter") => Figures::schema(),
-        _ => {
-            eprintln!("name one: limit, compare, run-comparison, history, cost, plan, reproduce or jmeter");
-            return ExitCode::from(2);
-        }
+    let named = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, schema)) = of_verbs().into_iter().find(|(name, _)| *name == named) else {
+        eprintln!("name one: {}", of_verbs().map(|(name, _)| name).join(", "));
+        return ExitCode::from(2);
     };
     println!("{schema:#}");
     ExitCode::SUCCESS

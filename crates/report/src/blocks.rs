@@ -265,11 +265,6 @@ impl Table {
         Table { whole_names: true, ..self }
     }
 
-    /// Whether anything stands in it.
-    fn has_rows(&self) -> bool {
-        !self.rows.is_empty()
-    }
-
     /// The columns that are shown: those in which something is told, or all where none is.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let is_told = |column: &usize| *column == 0 || self.rows.iter().any(|row| !row[*column].is_dash());

@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
     ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, Reason, RecordError, Run, SYSTEM,
@@ -26,7 +25,6 @@ use tidemark_record::{
 };
 
 use crate::cost::NamedBill;
-use crate::json::schema_of;
 use crate::page::curve;
 use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
@@ -221,14 +219,9 @@ impl Compared {
         [Status::Fail, Status::Invalid, Status::Pass].into_iter().find(|status| all().any(|of| of == *status))
     }
 
-    /// As one JSON object, indented, with a line end.
+    /// As one JSON object, indented, with a line end: `docs/run-comparison.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison is plain JSON") + "\n"
-    }
-
-    /// The schema of that object: `docs/run-comparison.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Compared>("What tidemark run prints of a comparison with --json")
     }
 }
 
@@ -388,20 +381,18 @@ fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::test_run::timed;
+    use crate::test_run::{self, timed};
     use std::path::Path;
     use tempfile::TempDir;
     use tidemark_record::summary::Process;
-    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, ThreadInterval, summarize};
+    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, summarize};
 
     /// A run of so many seconds, each with so many answers after so many microseconds; the system took `cpu_s`.
     fn write(dir: &Path, seconds: u64, answers: u32, us: u64, cpu_s: f64, status: Status) {
         let mut writer = RunWriter::create(dir, &["Trade".into()], "").unwrap();
         writer.threads(1);
         for second in 0..seconds {
-            let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-            one.in_window = true;
-            (one.offered, one.measured_offered) = (u64::from(answers) + 1, u64::from(answers) + 1);
+            let mut one = test_run::second(second, u64::from(answers) + 1);
             let series =
                 |outcome, count: u32| timed(0, outcome, true, &[([us + second % 3 * 10, us], count)]);
             one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];
@@ -489,7 +480,7 @@ pub(crate) mod tests {
         ] {
             assert!(value.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
         }
-        crate::json::tests::assert_fits(&value, &Compared::schema());
+        crate::json::tests::assert_fits_verb(&value, "run-comparison");
         assert_eq!(value["parts"][0]["part"], "own-load");
         assert_eq!(value["stopped"], serde_json::Value::Null);
     }

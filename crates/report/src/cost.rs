@@ -12,13 +12,11 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::Manifest;
 use tidemark_record::bill::{Amount, Bill, Energy, MONTH_HOURS, Price, Role, TierBill};
 use tidemark_scenario::diagnostic::did_you_mean;
 use tidemark_scenario::prices::{MachineKind, Prices, ROLES};
 
-use crate::json::schema_of;
 use crate::units::{bytes, plural};
 pub(crate) use usage::{Tier, Usage, measured_us};
 
@@ -321,13 +319,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// As JSON with a line end.
+    /// As JSON with a line end: `docs/cost.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("bills are plain JSON") + "\n"
-    }
-
-    /// The schema of that: `docs/cost.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Costs>("What tidemark cost prints with --json")
     }
 }

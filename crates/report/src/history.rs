@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{Manifest, RecordError, runs_in};
 
 use crate::blocks::value;
 use crate::comparison::{Figure, Reading, change};
-use crate::json::schema_of;
 use crate::statistics::change::{MOST, changes};
 use crate::units::{more_than, plural};
 
@@ -217,14 +215,9 @@ impl History {
         Ok(self)
     }
 
-    /// As one JSON object, indented, with a line end.
+    /// As one JSON object, indented, with a line end: `docs/history.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a history is plain JSON") + "\n"
-    }
-
-    /// The schema of that object: `docs/history.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<History>("What tidemark history prints with --json")
     }
 }
 

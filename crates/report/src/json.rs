@@ -19,8 +19,8 @@ use tidemark_record::{RecordError, Run};
 
 use crate::page::ReportPage;
 
-pub use schema::schema;
 pub(crate) use schema::schema_of;
+pub use schema::{of_verbs, schema};
 
 /// What stands beside the figures, of `run.json`.
 const BESIDE: [&str; 3] = ["objectives", "watched", "notes"];

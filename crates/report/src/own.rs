@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tidemark_record::summary::{Own, Spread, Summary};
+use tidemark_record::summary::{Own, Spread};
 use tidemark_record::{OwnKind, Ratio, RatioForm, RecordError, Run, StoredOwn};
 
 use crate::bins::{Axis, RATE_SEEN_MIN_S, Values};
@@ -12,11 +12,6 @@ use crate::units::{compact, percent, three_digits, trim_zeros};
 pub(crate) const HEAD: [&str; 8] = ["count", "sum", "per s", "mean", "p50", "p90", "p99", "max"];
 /// One more, where there was no number at times.
 pub(crate) const NO_NUMBER: &str = "no number";
-
-/// Whether there was no number where one was to be measured.
-pub(crate) fn any_without(summary: &Summary) -> bool {
-    summary.metrics.iter().any(|of| of.no_number > 0)
-}
 
 /// The metric with its unit.
 pub(crate) fn name(of: &Own) -> String {

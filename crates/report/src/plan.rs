@@ -14,7 +14,6 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_plan::{
     Answer, Model, Objective, Point, Question, Scalability, Sensitivity, Span, Survives, UNBOUNDED, curve,
     sensitivity, simulate,
@@ -26,7 +25,6 @@ use tidemark_scenario::plan::{self as scenario, About, Comparison, Metric};
 use tidemark_scenario::prices::Prices;
 
 use crate::cost::{Usage, of_usage};
-use crate::json::schema_of;
 use crate::units::{duration, percent, three_digits};
 use model::Measured;
 
@@ -188,14 +186,9 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// As JSON with a line end.
+    /// As JSON with a line end: `docs/plan.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a plan is plain JSON") + "\n"
-    }
-
-    /// The schema of that: `docs/plan.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Planned>("What tidemark plan prints with --json")
     }
 }
 

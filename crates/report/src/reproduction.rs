@@ -3,14 +3,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::bill::{Amount, Bill, Role};
 use tidemark_record::manifest::Machine;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, Manifest, Part, RecordError};
 
 use crate::comparison::{Compared, Figures};
-use crate::json::schema_of;
 use crate::published::{Experiment, Figure, Of};
 use crate::tiers::cpu_by_tier;
 
@@ -94,14 +92,9 @@ pub struct Beside {
 }
 
 impl Reproduction {
-    /// As one JSON object, indented, with a line end.
+    /// As one JSON object, indented, with a line end: `docs/reproduce.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a reproduction is plain JSON") + "\n"
-    }
-
-    /// The schema of that object: `docs/reproduce.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Reproduction>("What tidemark reproduce prints with --json")
     }
 
     /// Adds what ran on a machine: the first one says which.

@@ -37,6 +37,13 @@ pub(crate) fn timed(label: u16, outcome: Outcome, measured: bool, times_us: &[([
     }
 }
 
+/// A measured second in which so many requests were due.
+pub(crate) fn second(second: u64, offered: u64) -> ThreadInterval {
+    let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+    (one.in_window, one.offered, one.measured_offered) = (true, offered, offered);
+    one
+}
+
 fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {
     let mut interval = ThreadInterval::empty(thread, start_us, end_us);
     interval.in_window = (1_000_000..4_000_000).contains(&start_us);

@@ -154,37 +154,24 @@ impl SystemUrl {
         if url.port() == Some(0) {
             return Err(NO_PORT.into());
         }
-        let (is_secure, is_redis, is_cluster) = match url.scheme() {
-            "http" | "ws" => (false, false, false),
-            "https" | "wss" => (true, false, false),
-            "redis" => (false, true, false),
-            "rediss" => (true, true, false),
-            "redis-cluster" => (false, true, true),
-            "rediss-cluster" => (true, true, true),
-            "grpc" | "grpcs" => return grpc(&url, &others),
-            "memcached" | "memcacheds" => return memcached(&url, others),
-            "postgres" | "postgresql" => return postgres(&url, &others),
-            "cql" => return cassandra(&url, &others),
-            "aerospike" => return aerospike(&url, &others),
+        let spoken: fn(&Url, bool) -> Result<Spoken, String> = match url.scheme() {
+            "http" | "https" | "ws" | "wss" => http,
+            "redis" | "rediss" | "redis-cluster" | "rediss-cluster" => redis,
+            "grpc" | "grpcs" => grpc,
+            "memcached" | "memcacheds" => memcached,
+            "postgres" | "postgresql" => postgres,
+            "cql" => cassandra,
+            "aerospike" => aerospike,
             other => return Err(unknown_scheme(other)),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-        if !is_redis && !others.is_empty() {
-            return Err("several servers, with commas between, are for redis:// and memcached:// only".into());
-        }
-        let mut spoken = if is_redis { redis(&url, !others.is_empty())? } else { http(&url)? };
-        if let Spoken::Redis { sharding, database, .. } = &mut spoken
-            && is_cluster
-        {
-            if database.is_some_and(|database| database > 0) {
-                return Err("a cluster has no database but 0".into());
-            }
-            if url.query_pairs().any(|(name, _)| name == "sharding") {
-                return Err("a cluster says itself who has which key; leave out `sharding`".into());
-            }
-            *sharding = Some(Sharding::Cluster);
-        }
-        each_once(&url, &others, REDIS_PORT)?;
+        let spoken = spoken(&url, !others.is_empty())?;
+        let is_secure = match &spoken {
+            Spoken::Postgres { mode, .. } => *mode != SslMode::Disable,
+            _ => SECURE.contains(&url.scheme()),
+        };
+        let is_memcached = matches!(spoken, Spoken::Memcached { .. });
+        each_once(&url, &others, if is_memcached { MEMCACHED_PORT } else { REDIS_PORT })?;
         Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken })
     }
 }
@@ -204,6 +191,11 @@ fn check_login(text: &str) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Schemes that mean TLS.
+const SECURE: [&str; 6] = ["https", "wss", "grpcs", "rediss", "rediss-cluster", "memcacheds"];
+/// Why a protocol takes one server.
+const SEVERAL: &str = "it names several servers; one is driven";
 
 /// Schemes of HTTP, in whose paths anything may stand.
 pub(crate) const OF_HTTP: [&str; 4] = ["http", "https", "ws", "wss"];
@@ -274,41 +266,42 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
     Ok((first, others))
 }
 
-fn grpc(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-    if !others.is_empty() {
+/// A part of a URL that is percent-encoded; `what` is said of one that is not.
+fn decoded(text: &str, what: &str) -> Result<String, String> {
+    let text = percent_encoding::percent_decode_str(text).decode_utf8();
+    text.map(Cow::into_owned).map_err(|_| format!("{what} are UTF-8, percent-encoded"))
+}
+
+fn names_someone(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+fn grpc(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if has_others {
         return Err("one server is driven; name further ones under `targets`".into());
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    if names_someone(url) {
         return Err("credentials of gRPC are metadata of a step".into());
     }
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
         return Err("it may hold only a host and a port; the method is what the step `grpc` says".into());
     }
-    let (is_secure, others) = (url.scheme() == "grpcs", Vec::new());
-    Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Grpc })
+    Ok(Spoken::Grpc)
 }
 
-fn memcached(url: &Url, others: Vec<(String, Option<u16>)>) -> Result<SystemUrl, String> {
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-    let has_more = !matches!(url.path(), "" | "/") || url.fragment().is_some();
-    if has_more || !url.username().is_empty() || url.password().is_some() {
+fn memcached(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if !matches!(url.path(), "" | "/") || url.fragment().is_some() || names_someone(url) {
         return Err("it may hold only a host and a port; authentication is not spoken with memcached".into());
     }
-    let mut sharding = (!others.is_empty()).then_some(Sharding::Consistent);
+    let mut sharding = has_others.then_some(Sharding::Consistent);
     for (name, value) in url.query_pairs() {
-        match &*name {
-            "sharding" => sharding = Some(Sharding::read(&value)?),
-            _ => {
-                return Err(format!(
-                    "`{name}={value}` is not known there; sharding=consistent or sharding=slots is"
-                ));
-            }
+        if name != "sharding" {
+            let known = "sharding=consistent or sharding=slots is";
+            return Err(format!("`{name}={value}` is not known there; {known}"));
         }
+        sharding = Some(Sharding::read(&value)?);
     }
-    each_once(url, &others, MEMCACHED_PORT)?;
-    let is_secure = url.scheme() == "memcacheds";
-    Ok(SystemUrl { host, port: url.port(), others, is_secure, spoken: Spoken::Memcached { sharding } })
+    Ok(Spoken::Memcached { sharding })
 }
 
 /// Consistencies, in the order in which the native protocol counts them.
@@ -317,15 +310,11 @@ const CONSISTENCIES: [&str; 8] =
 /// The one that it counts apart, which holds where a URL says nothing.
 const LOCAL_ONE: (&str, u16) = ("local_one", 10);
 
-fn cassandra(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
-    if !others.is_empty() {
-        return Err("it names several servers; one is driven".into());
+fn cassandra(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if has_others {
+        return Err(SEVERAL.into());
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-    let decoded = |text: &str| {
-        let text = percent_encoding::percent_decode_str(text).decode_utf8();
-        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
-    };
+    let decoded = |text: &str| decoded(text, "user and password");
     let login = match (decoded(url.username())?, url.password()) {
         (user, None) if user.is_empty() => None,
         (user, Some(password)) if !user.is_empty() => Some((user, decoded(password)?)),
@@ -346,16 +335,14 @@ fn cassandra(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
         };
     }
     let keyspace = Some(decoded(url.path().trim_matches('/'))?).filter(|keyspace| !keyspace.is_empty());
-    let spoken = Spoken::Cassandra { login, keyspace, consistency };
-    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
+    Ok(Spoken::Cassandra { login, keyspace, consistency })
 }
 
-fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
-    if !others.is_empty() {
-        return Err("it names several servers; one is driven".into());
+fn aerospike(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if has_others {
+        return Err(SEVERAL.into());
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-    if !url.username().is_empty() || url.password().is_some() {
+    if names_someone(url) {
         return Err(
             "user and password are not spoken with Aerospike, which only its Enterprise Edition asks for"
                 .into(),
@@ -373,15 +360,13 @@ fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
             "it names no namespace, of 1 to {NAMESPACE_BYTES_MAX} bytes; write aerospike://HOST:PORT/NAMESPACE"
         )
     })?;
-    let spoken = Spoken::Aerospike { namespace };
-    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
+    Ok(Spoken::Aerospike { namespace })
 }
 
-fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
-    if !others.is_empty() {
-        return Err("it names several servers; one is driven".into());
+fn postgres(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if has_others {
+        return Err(SEVERAL.into());
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
     let (mut mode, mut files) = (SslMode::default(), SslFiles::default());
     for (name, value) in url.query_pairs() {
         let file = || (!value.is_empty()).then(|| PathBuf::from(value.as_ref()));
@@ -405,11 +390,7 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
     if mode == SslMode::Disable && files != SslFiles::default() {
         return Err("it names certificates, but not that TLS is spoken; add sslmode=verify-full".into());
     }
-    let decoded = |text: &str| {
-        let text = percent_encoding::percent_decode_str(text).decode_utf8();
-        text.map(Cow::into_owned)
-            .map_err(|_| "user, password and database are UTF-8, percent-encoded".to_owned())
-    };
+    let decoded = |text: &str| decoded(text, "user, password and database");
     let or = |text: &str, other: &str| if text.is_empty() { Ok(other.to_owned()) } else { decoded(text) };
     let user = or(url.username(), "postgres")?;
     let password = decoded(url.password().unwrap_or_default())?;
@@ -417,13 +398,14 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
     if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
         return Err("user, password and database have no zero bytes".into());
     }
-    let spoken = Spoken::Postgres { user, password, database, mode, files };
-    let is_secure = mode != SslMode::Disable;
-    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure, spoken })
+    Ok(Spoken::Postgres { user, password, database, mode, files })
 }
 
-fn http(url: &Url) -> Result<Spoken, String> {
-    if !url.username().is_empty() || url.password().is_some() {
+fn http(url: &Url, has_others: bool) -> Result<Spoken, String> {
+    if has_others {
+        return Err("several servers, with commas between, are for redis:// and memcached:// only".into());
+    }
+    if names_someone(url) {
         return Err(
             "who comes does not stand in it; say it with `auth: {basic: {user: …, password: …}}`".into()
         );
@@ -435,16 +417,13 @@ fn http(url: &Url) -> Result<Spoken, String> {
 }
 
 fn redis(url: &Url, has_others: bool) -> Result<Spoken, String> {
-    let decoded = |text: &str| {
-        let text = percent_encoding::percent_decode_str(text).decode_utf8();
-        text.map(Cow::into_owned).map_err(|_| "user and password are UTF-8, percent-encoded".to_owned())
-    };
+    let decoded = |text: &str| decoded(text, "user and password");
     let user = decoded(url.username())?;
     let password = url.password().map(decoded).transpose()?;
     if password.is_none() && !user.is_empty() {
         return Err("it names a user without a password; write redis://USER:PASSWORD@HOST".into());
     }
-    let database = match url.path().trim_start_matches('/') {
+    let database: Option<u32> = match url.path().trim_start_matches('/') {
         "" => None,
         number => Some(number.parse().map_err(|_| format!("`{number}` is not the number of a database"))?),
     };
@@ -464,6 +443,15 @@ fn redis(url: &Url, has_others: bool) -> Result<Spoken, String> {
     }
     if url.fragment().is_some() {
         return Err("such a URL has no fragment (#)".into());
+    }
+    if url.scheme().ends_with("-cluster") {
+        if database.is_some_and(|database| database > 0) {
+            return Err("a cluster has no database but 0".into());
+        }
+        if url.query_pairs().any(|(name, _)| name == "sharding") {
+            return Err("a cluster says itself who has which key; leave out `sharding`".into());
+        }
+        sharding = Some(Sharding::Cluster);
     }
     Ok(Spoken::Redis { speaks_3, login: password.map(|password| (user, password)), database, sharding })
 }

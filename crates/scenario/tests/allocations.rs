@@ -1,41 +1,25 @@
 //! A warm session of the airline allocates nothing: no template, no expression, no variable does.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "../../wire/tests/support/counting.rs"]
+mod counting;
+
 use std::cell::Cell;
 use std::path::Path;
 
+use counting::Counting;
 use tidemark_scenario::plan::Op;
 use tidemark_scenario::{Context, Plan, Shared, Slot};
-
-struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting touches only a thread-local number.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above, hence from the system, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as above; the caller's promise about `size` is passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
+fn count() {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting(count);
 
 /// Every operation once, in the order of the plan and whatever its conditions say.
 fn pass(

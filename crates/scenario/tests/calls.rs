@@ -1,24 +1,16 @@
 //! Remote calls: what they become, and what is told about mistakes.
 
-use std::path::Path;
-
+use crate::support::{checked, load, scenario};
+use tidemark_scenario::Slot;
 use tidemark_scenario::context::{Context, Shared};
 use tidemark_scenario::plan::{Op, Plan, RequestKind, RequestPlan};
-use tidemark_scenario::{Slot, check_text, load_text};
-
-fn scenario(steps: &str, rest: &str) -> String {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n{rest}\n")
-}
 
 fn plan(steps: &str, rest: &str) -> Plan {
-    let text = scenario(steps, rest);
-    load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    load(&scenario("", steps, rest)).unwrap_or_else(|told| panic!("{told}"))
 }
 
 fn told(steps: &str, rest: &str) -> String {
-    let (_, diagnostics) = check_text("t.yaml", &scenario(steps, rest), Path::new("."), &[]);
-    diagnostics.items().iter().map(|item| item.to_string()).collect()
+    checked(&scenario("", steps, rest)).1.to_string()
 }
 
 #[test]

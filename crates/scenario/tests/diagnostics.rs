@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::load;
+use crate::support::{self, load};
 use tidemark_scenario::{
     Checker, ShippedSystem, WrongSetting, check_text, load_file, load_shipped, load_text,
 };
@@ -61,7 +61,7 @@ fn told_of(text: &str) -> String {
 
 #[test]
 fn the_good_one_loads_without_a_word() {
-    let (plan, diagnostics) = check_text("t.yaml", GOOD, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(GOOD);
     assert_eq!(diagnostics.to_string(), "");
     assert!(plan.is_some());
 }
@@ -434,7 +434,7 @@ fn settings_from_outside_are_checked() {
     let told = with("kil").unwrap_err().to_string();
     assert_eq!(told, "--set fault: \"kil\" is not one of none, kill, 2014; did you mean kill?");
     assert!(with("kill").is_ok() && with("2014").is_ok());
-    assert!(load_text("t.yaml", &choices.replace("[none, kill, 2014]", "[]"), Path::new("."), &[]).is_err());
+    assert!(support::load(&choices.replace("[none, kill, 2014]", "[]")).is_err());
 }
 
 #[test]
@@ -443,7 +443,7 @@ fn a_stream_that_no_step_closes_is_a_warning() {
         let text = format!(
             "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n"
         );
-        tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
+        support::checked(&text).1.to_string()
     };
     let open = "      - grpc open: t.S/Both\n      - grpc send: {}\n";
     assert!(told(open).contains("t.yaml:5:9: warning: no grpc close follows"), "{}", told(open));
@@ -455,7 +455,7 @@ fn told_of_metadata(metadata: &str, check: &str) -> String {
         "system: {{url: 'grpc://h'}}\nsessions:\n  a:\n    steps:\n      - grpc: t.S/One\n        metadata:\n          \
          {metadata}\n        check: {{metadata: {{{check}}}}}\nload: {{users: 1, hold: 1s}}\n"
     );
-    tidemark_scenario::check_text("t.yaml", &text, Path::new("."), &[]).1.to_string()
+    support::checked(&text).1.to_string()
 }
 
 #[test]
@@ -569,7 +569,7 @@ fn warnings_do_not_keep_a_scenario_from_running() {
         .replace("settings:\n", "settings:\n  spare: 1\n")
         .replace("- set: {user:", "- set: {other: 1, user:")
         .replace("      - GET", "      - end: session\n      - GET");
-    let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(&text);
     assert!(plan.is_some());
     let lines: Vec<String> = diagnostics
         .items()

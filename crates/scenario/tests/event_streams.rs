@@ -1,22 +1,14 @@
 //! Steps with an event stream: what they become, and what is told about mistakes.
 
-use std::path::Path;
-
+use crate::support::{checked, load, scenario};
 use tidemark_scenario::plan::{EventStreamStep, Plan, RequestKind};
-use tidemark_scenario::{check_text, load_text};
-
-fn scenario(steps: &str, rest: &str) -> String {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n{rest}")
-}
 
 fn plan(steps: &str) -> Plan {
-    load_text("t.yaml", &scenario(steps, ""), Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    load(&scenario("", steps, "")).unwrap_or_else(|told| panic!("{told}"))
 }
 
 fn told(steps: &str, rest: &str) -> String {
-    let (_, diagnostics) = check_text("t.yaml", &scenario(steps, rest), Path::new("."), &[]);
-    diagnostics.to_string()
+    checked(&scenario("", steps, rest)).1.to_string()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support;
 use tidemark_scenario::plan::FaultKind;
 use tidemark_scenario::{Plan, check_text};
 
@@ -47,7 +48,7 @@ fn a_store_is_asked_for_maintenance() {
             "stores: {{cache: {{product: redis}}, other: {{product: postgres}}}}\nsystem: {system}\n\
              sessions: {{a: {{steps: [{{redis: [PING]}}]}}}}\nload: {{users: 1, hold: 60s}}\nfaults: [{faults}]"
         );
-        let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, diagnostics) = support::checked(&text);
         let told: Vec<String> = diagnostics.items().iter().map(ToString::to_string).collect();
         (plan.map(|plan| plan.faults).unwrap_or_default(), told.join("\n"))
     };
@@ -77,7 +78,7 @@ fn told_of(system: &str) -> String {
         "system: {system}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 60s}}\n\
          faults: [{{at: 1s, rewrite: system}}]"
     );
-    let (_, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    let (_, diagnostics) = support::checked(&text);
     diagnostics.items().iter().map(ToString::to_string).collect()
 }
 
@@ -111,10 +112,10 @@ fn a_disk_that_is_filled_has_a_size() {
     assert_eq!(faults[0].to_string(), "fill system for 5s");
     let in_memory = "system: {serve: airline, durability: memory}\nsessions: {a: {steps: [{GET: /}]}}\n\
                      load: {users: 1, hold: 9s}\nfaults: [{at: 1s, fill: system, for: 1s}]\n";
-    let (plan, diagnostics) = check_text("t.yaml", in_memory, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(in_memory);
     assert!(plan.is_some() && diagnostics.to_string().contains("does not feel a full disk"), "{diagnostics}");
     let command = in_memory.replace("serve: airline", "command: 'x {port}'");
-    let (plan, diagnostics) = check_text("t.yaml", &command, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(&command);
     assert!(
         plan.is_none() && diagnostics.to_string().contains("started with `serve` can be filled"),
         "{diagnostics}"
@@ -127,16 +128,16 @@ fn stores_have_links_and_disks_too() {
                 sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 60s}\nfaults:\n  \
                 - {at: 1s, slow: cassandra, latency: 5ms, for: 1s}\n  - {at: 9s, cut: cassandra.2, for: 1s}\n  \
                 - {at: 19s, fill: cassandra.3, disk: 256MiB, for: 1s}\n";
-    let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(text);
     assert_eq!(plan.unwrap().faults.len(), 3, "{diagnostics}");
     let wrong = text.replace("cassandra.3", "cassandra.4");
-    let (plan, diagnostics) = check_text("t.yaml", &wrong, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(&wrong);
     assert!(
         plan.is_none() && diagnostics.to_string().contains("nothing named \"cassandra.4\""),
         "{diagnostics}"
     );
     let small = text.replace("256MiB", "64MiB");
-    let (plan, diagnostics) = check_text("t.yaml", &small, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(&small);
     assert!(plan.is_none() && diagnostics.to_string().contains("has no room for a store"), "{diagnostics}");
 }
 
@@ -210,7 +211,7 @@ fn a_store_and_each_of_its_nodes_can_be_broken() {
              load: {{users: 1, hold: 60s}}\nfaults:\n  - {{at: 1s, kill: cassandra.2}}\n  - {fault}\n"
         )
     };
-    let load = |fault: &str| check_text("t.yaml", &text(fault), Path::new("."), &[]);
+    let load = |fault: &str| support::checked(&text(fault));
     let (plan, diagnostics) = load("{at: 5s, freeze: cassandra.3, for: 5s}");
     assert_eq!(plan.unwrap_or_else(|| panic!("{diagnostics}")).faults.len(), 2);
     let (plan, diagnostics) = load("{at: 5s, stop: cassandra, restart after: 5s}");
@@ -226,7 +227,7 @@ fn a_store_and_each_of_its_nodes_can_be_broken() {
 fn what_was_there_already_is_not_broken() {
     let text = "system: {url: 'http://127.0.0.1:1'}\nsessions: {a: {steps: [{GET: /}]}}\n\
                 load: {users: 1, hold: 9s}\nfaults: [{at: 1s, kill: system}]\n";
-    let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(text);
     assert!(
         plan.is_none() && diagnostics.to_string().contains("only what a run itself starts"),
         "{diagnostics}"

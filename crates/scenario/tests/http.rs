@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
+use crate::support;
 use tidemark_scenario::plan::{HttpRequest, TargetForm, UploadPiece};
 use tidemark_scenario::{Plan, check_text, load_text};
 
 fn text(steps: &str, more: &str) -> String {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    format!("{more}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n")
+    support::scenario(&format!("{more}\n"), steps, "")
 }
 
 fn plan(steps: &str, more: &str) -> Plan {
-    load_text("t.yaml", &text(steps, more), Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    support::load(&text(steps, more)).unwrap_or_else(|told| panic!("{told}"))
 }
 
 fn mistakes(steps: &str, more: &str) -> String {
-    check_text("t.yaml", &text(steps, more), Path::new("."), &[]).1.to_string()
+    support::checked(&text(steps, more)).1.to_string()
 }
 
 fn http(plan: &Plan, index: usize) -> &HttpRequest {
@@ -325,7 +325,7 @@ fn a_header_that_is_sent_several_times_is_as_secret_as_one() {
 #[test]
 fn a_setting_that_is_given_needs_no_variable() {
     let text = text("- GET: /a?k=${password}", "settings: {password: '${env(\"TIDEMARK_NOT_SET\")}'}");
-    let told = check_text("t.yaml", &text, Path::new("."), &[]).1.to_string();
+    let told = support::checked(&text).1.to_string();
     assert!(
         told.contains("TIDEMARK_NOT_SET is not set; set it, or give the setting password with --set"),
         "{told}"

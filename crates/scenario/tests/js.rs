@@ -1,12 +1,11 @@
 //! `js` steps: what is compiled of them, and what is refused.
 
-use std::path::Path;
-
+use crate::support;
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{ALL_SHOWN, CodePlan, Op};
-use tidemark_scenario::{Plan, check_text};
 
 fn checked(text: &str) -> (Option<Plan>, String) {
-    let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(text);
     (plan, diagnostics.to_string())
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support;
 use tidemark_scenario::plan::{
     AppendOnly, Cluster, Durability, Persistence, Product, SnapshotAfter, Store, StoreOrigin, SystemOrigin,
 };
@@ -13,7 +14,7 @@ fn with(store: &str, rest: &str) -> (Option<Plan>, String) {
     let text = format!(
         "stores: {{kv: {store}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 9s}}\n{rest}\n"
     );
-    let (plan, diagnostics) = check_text("t.yaml", &text, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(&text);
     (plan, diagnostics.to_string())
 }
 
@@ -56,7 +57,7 @@ fn each_product_has_the_strongest_durability_that_it_can() {
             "system: {{store: kv}}\nsessions: {{a: {{steps: [{{{step}}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
         let text = format!("stores: {{kv: {{product: {product}}}}}\n{text}");
-        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, told) = support::checked(&text);
         let origin = plan.unwrap_or_else(|| panic!("{told}")).system.origin;
         assert!(matches!(&origin, SystemOrigin::Url(url) if url == "{stores.kv.url}"), "{origin:?}");
     }
@@ -121,7 +122,7 @@ fn a_command_for_one_user_does_not_go_where_connections_are_shared() {
              system: {{{system}}}\nsessions: {{a: {{steps: [{{redis: [{command}]}}]}}}}\n\
              load: {{users: 1, hold: 1s}}\nlimits: {{{limits}}}\n"
         );
-        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, told) = support::checked(&text);
         (plan.is_some(), told.to_string())
     };
     let one = "url: 'redis://a'";
@@ -164,7 +165,7 @@ fn nor_does_it_go_to_a_target_of_several_servers() {
             "stores: {{b: {{product: redis, nodes: 2}}}}\nsystem: {{url: 'http://h'}}\ntargets: {{cache: {{{target}}}}}\n\
              sessions: {{a: {{steps: [{{GET: /}}, {{redis: [{command}], at: cache}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
-        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, told) = support::checked(&text);
         (plan.is_some(), told.to_string())
     };
     for target in ["url: 'redis://a:1,b:2'", "url: 'redis-cluster://a:1'", "store: b"] {
@@ -182,7 +183,7 @@ fn a_misspelt_command_is_warned_of_and_one_of_a_module_is_not() {
         let text = format!(
             "system: {{url: 'redis://a'}}\nsessions: {{a: {{steps: [{{redis: [{command}, k]}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
-        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, told) = support::checked(&text);
         (plan.is_some(), told.to_string())
     };
     let (is_right, warned) = told("GTE");

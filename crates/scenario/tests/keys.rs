@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{load, told_in};
+use crate::support::{self, load, told_in};
 use tidemark_scenario::plan::{Check, KeyUse, KeysPlan, Op, Preparation};
 use tidemark_scenario::{Plan, load_text};
 
@@ -39,7 +39,7 @@ load: {users: 1, hold: 10s}
 
 #[test]
 fn numbers_are_compiled_and_what_settings_rule_out_is_left_out() {
-    let (plan, diagnostics) = tidemark_scenario::check_text("t.yaml", GOOD, Path::new("."), &[]);
+    let (plan, diagnostics) = support::checked(GOOD);
     assert_eq!(diagnostics.to_string(), "");
     let plan = plan.expect("a plan");
     assert_eq!(plan.keys, [KeysPlan { name: "records".into(), most: 1_000, loaded: 10 }]);

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::support::{Answer, Sent, User, World};
+use crate::support::{self, Answer, Sent, User, World};
 use tidemark_scenario::plan::{
     About, Counted, LoadModel, MetricKind, MetricPlan, Op, RatioForm, RatioPlan, Ready, Resolve, Spacing,
     SystemOrigin, TlsSettings, WhenMissing,
 };
-use tidemark_scenario::{Plan, check_text, load_text};
+use tidemark_scenario::{Plan, load_text};
 
 fn plan(text: &str) -> Plan {
-    load_text("t.yaml", text, Path::new("."), &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+    support::load(text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
 }
 
 fn with_steps(steps: &str) -> Plan {
@@ -377,7 +377,7 @@ fn a_command_is_split_as_a_shell_does_it() {
         let text = format!(
             "settings: {{size: 5}}\nsystem:\n  command: {command}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
-        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        let (plan, told) = support::checked(&text);
         let words = plan.map(|plan| match plan.system.origin {
             SystemOrigin::Command(words) => words,
             other => panic!("{other:?}"),
@@ -417,7 +417,7 @@ fn settings_that_nobody_is_handed_are_told_where_they_stand() {
         let text = format!(
             "system: {system}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
         );
-        let told = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap_err();
+        let told = support::load(&text).unwrap_err();
         assert!(told.to_string().contains(said), "{told}");
     }
 }
@@ -437,7 +437,7 @@ fn pipelined_users_share_connections() {
     assert_eq!((plan(text).limits.connections, plan(text).limits.pipeline), (7, 16), "16 users on each");
     assert_eq!(plan(&text.replace("pipeline: 16", "pipeline: 1")).limits.connections, 100);
     let wrong = |text: String| {
-        let told = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap_err();
+        let told = support::load(&text).unwrap_err();
         told.to_string()
     };
     let told = wrong(text.replace("16", "1025"));
@@ -452,8 +452,7 @@ fn pipelined_users_share_connections() {
 fn counts_that_no_machine_has_room_for_are_told_where_they_stand() {
     let told = |load: &str, limits: &str| {
         let text = format!("sessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {load}\nlimits: {limits}\n");
-        load_text("t.yaml", &text, Path::new("."), &[])
-            .map_or_else(|told| told.to_string(), |_| String::new())
+        support::load(&text).map_or_else(|told| told.to_string(), |_| String::new())
     };
     let users = "{users: 1, hold: 1s}";
     for (limits, wanted) in [
@@ -485,7 +484,7 @@ sessions: {a: {steps: [{GET: /, headers: {Cookie: 'a=1'}}]}}
 load: {users: 2, hold: 10s}
 limits: {sessions: 500, keep alive: false}
 ";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = support::load(text).unwrap();
     assert_eq!((plan.limits.sessions, plan.limits.keep_alive), (Some(500), false));
     assert_eq!(plan.system.connect_to.as_deref(), Some("127.0.0.1:8080"));
 
@@ -495,8 +494,7 @@ limits: {sessions: 500, keep alive: false}
         (text.replace("url: 'http", "durability: synced, url: 'http"), "belongs to one that is started"),
         (text.replace("500", "0"), "1"),
     ] {
-        let told =
-            tidemark_scenario::load_text("t.yaml", &wrong, std::path::Path::new("."), &[]).unwrap_err();
+        let told = support::load(&wrong).unwrap_err();
         assert!(told.to_string().contains(says), "{told}");
     }
 }
@@ -508,7 +506,7 @@ feeders: {pairs: {rows: [{x: 1, y: 2}, {x: 3, y: 4}], held: true}}
 sessions: {a: {steps: [{take: pairs}, {GET: '/${x}/${y}'}, {take: pairs}, {GET: '/${y}/${x}'}]}}
 load: {users: 1, hold: 1s}
 ";
-    let plan = load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = support::load(text).unwrap();
     assert!(plan.feeders[0].held);
     assert_eq!(sent(&plan, 2, ""), ["GET /1/2", "GET /4/3", "GET /1/2", "GET /4/3"]);
     assert_eq!(plan.requests_per_session(), Some(2));
@@ -522,7 +520,7 @@ feeders: {urls: {values: ['a/b?c=d&e=%20', \"x y\\r\\nEvil: 1\", 'ü{}']}}
 sessions: {a: {steps: [{GET: '/${path(next(urls))}', label: x}]}}
 load: {users: 1, hold: 1s}
 ";
-    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let plan = support::load(text).unwrap();
     let shared = tidemark_scenario::Shared::new(plan.counters, plan.feeders.clone());
     let mut random = fastrand::Rng::with_seed(1);
     let mut lines = Vec::new();

@@ -1,9 +1,6 @@
 //! The ledger in the language: what is compiled, and what is told about mistakes.
 
-use std::path::Path;
-
-use crate::support::{load, told_in};
-use tidemark_scenario::check_text;
+use crate::support::{self, load, told_in};
 use tidemark_scenario::template::Part;
 
 const GOOD: &str = "\
@@ -36,7 +33,7 @@ load: {users: 1, hold: 10s}
 #[test]
 fn a_content_is_compiled_around_its_marks() {
     for (text, label, entry_first) in [(GOOD, "Message", true), (CHAT, "Say", false)] {
-        let (plan, diagnostics) = check_text("t.yaml", text, Path::new("."), &[]);
+        let (plan, diagnostics) = support::checked(text);
         assert_eq!(diagnostics.to_string(), "");
         let plan = plan.unwrap();
         let entered: Vec<_> = plan.entered().collect();

@@ -1,8 +1,8 @@
 //! The load models of the language: what they become, and what is said of their mistakes.
 
-use std::path::Path;
 use std::time::Duration;
 
+use crate::support;
 use tidemark_scenario::plan::{AtLimit, Choose, Curve, LoadModel, Pause, Spacing};
 use tidemark_scenario::{Plan, load_text};
 
@@ -11,11 +11,11 @@ fn file(load: &str) -> String {
 }
 
 fn plan(load: &str) -> Plan {
-    load_text("t.yaml", &file(load), Path::new("."), &[]).unwrap()
+    support::load(&file(load)).unwrap()
 }
 
 fn told(load: &str) -> String {
-    load_text("t.yaml", &file(load), Path::new("."), &[]).unwrap_err().to_string()
+    support::load(&file(load)).unwrap_err().to_string()
 }
 
 fn s(seconds: u64) -> Duration {
@@ -191,7 +191,7 @@ fn a_kind_with_no_users_takes_no_part_and_all_of_them_are_a_mistake() {
             kind("b")
         )
     };
-    let check = |a, b| tidemark_scenario::check_text("t.yaml", &text(a, b), std::path::Path::new("."), &[]);
+    let check = |a, b| support::checked(&text(a, b));
     let (plan, told) = check(3, 0);
     let load = plan.unwrap_or_else(|| panic!("{told}")).load;
     assert_eq!((load.kinds.len(), load.most_users()), (1, 3));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::support;
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Diagnostics, Plan, load_text};
 
@@ -371,7 +372,7 @@ fn what_is_no_secret_is_shown_with_the_mistake() {
     assert!(of_all.contains("| nmae: x"), "{of_all}");
     let text = "settings:\n  password: ${env(\"NOT_SET_HERE\")}\nsessions: {s: {steps: [{GET: '/${password}'}]}}\n\
                 load: {users: 1, hold: 1s}\n";
-    let unset = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap_err().to_string();
+    let unset = support::load(text).unwrap_err().to_string();
     assert!(unset.contains("| ") && unset.contains("password: ${env(\"NOT_SET_HERE\")}"), "{unset}");
     // words of our own help
     let none = tidemark_scenario::Secrets::of_command(&["run", "--set", "KEY", "--help"].map(str::to_owned));

@@ -1,18 +1,15 @@
 //! Where requests go: to the system, to a named target, to one that a URL names; and what is told of mistakes.
 
-use std::path::Path;
-
+use crate::support;
 use tidemark_scenario::plan::{Plan, RequestKind, SystemOrigin};
 use tidemark_scenario::template::Part;
-use tidemark_scenario::{check_text, load_text};
 
 fn text(head: &str, steps: &str) -> String {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    format!("{head}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n")
+    support::scenario(&format!("{head}\n"), steps, "")
 }
 
 fn plan(head: &str, steps: &str) -> Plan {
-    let (plan, told) = check_text("t.yaml", &text(head, steps), Path::new("."), &[]);
+    let (plan, told) = support::checked(&text(head, steps));
     assert_eq!(told.to_string(), "");
     plan.expect("it has no mistake")
 }
@@ -29,7 +26,7 @@ fn goes(plan: &Plan) -> Vec<(&str, &str)> {
 }
 
 fn mistake(head: &str, steps: &str) -> String {
-    let told = load_text("t.yaml", &text(head, steps), Path::new("."), &[]).expect_err("a mistake");
+    let told = support::load(&text(head, steps)).expect_err("a mistake");
     let first = |item: &dyn ToString| item.to_string().lines().next().unwrap_or_default().to_owned();
     told.items().iter().map(|item| first(item)).collect::<Vec<_>>().join("\n")
 }
@@ -158,7 +155,6 @@ fn mistakes_say_what_to_do() {
 
 #[test]
 fn a_target_that_no_step_goes_to_is_a_warning() {
-    let (plan, told) =
-        check_text("t.yaml", &text(BESIDE, "- redis: [GET, k]\n- sql: SELECT 1"), Path::new("."), &[]);
+    let (plan, told) = support::checked(&text(BESIDE, "- redis: [GET, k]\n- sql: SELECT 1"));
     assert!(plan.is_some() && told.to_string().contains("no step goes to \"auth\""), "{told}");
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support;
 use tidemark_scenario::plan::{CassandraTable, ContentsQuestion, Each, NextSource, ReadFrom};
-use tidemark_scenario::{Checker, Plan, Shared, ShippedSystem, load_text};
+use tidemark_scenario::{Checker, Plan, Shared, ShippedSystem};
 
 fn file(verify: &str) -> String {
     format!(
@@ -18,7 +19,7 @@ verify: {verify}
 }
 
 fn plan(verify: &str) -> Plan {
-    load_text("t.yaml", &file(verify), Path::new("."), &[]).unwrap()
+    support::load(&file(verify)).unwrap()
 }
 
 fn told(verify: &str) -> String {
@@ -143,7 +144,7 @@ fn the_shipped_intakes_own_store_is_read_directly_where_there_is_a_directory() {
     let text = |settings: &str| {
         format!("system: {{serve: ingest, {settings}}}\n{}", file("{store: embedded, parallel: 2}"))
     };
-    let load = |settings: &str| load_text("t.yaml", &text(settings), Path::new("."), &[]);
+    let load = |settings: &str| support::load(&text(settings));
     let plan = load("durability: buffered, settings: {store: embedded}").unwrap();
     assert!(matches!(plan.verify.unwrap().from, ReadFrom::Embedded));
     for (settings, said) in [
@@ -163,7 +164,7 @@ fn a_store_behind_a_buffer_is_read_directly_once_nothing_is_missing_there() {
         let verify =
             format!("{{store: {store}, behind: {{GET: /behind, json: $.n}}, settle: 1s, headers: {{A: b}}}}");
         let text = format!("system: {system}\n{}", file(&verify));
-        let verify = load_text("t.yaml", &text, Path::new("."), &[]).unwrap().verify.unwrap();
+        let verify = support::load(&text).unwrap().verify.unwrap();
         assert_eq!(verify.behind.unwrap().path, "/behind", "{store}");
         assert!(!matches!(verify.from, ReadFrom::Api(_)), "{store}");
         assert_eq!((verify.settle, verify.headers.len()), (Duration::from_secs(1), 1), "{store}");
@@ -173,7 +174,7 @@ fn a_store_behind_a_buffer_is_read_directly_once_nothing_is_missing_there() {
 #[test]
 fn the_shipped_intakes_table_is_read_directly_in_the_cassandra_of_its_settings() {
     let text = |system: &str, verify: &str| format!("system: {system}\n{}", file(verify));
-    let load = |system: &str, verify: &str| load_text("t.yaml", &text(system, verify), Path::new("."), &[]);
+    let load = |system: &str, verify: &str| support::load(&text(system, verify));
     let from = |system: &str, verify: &str| match load(system, verify).unwrap().verify.unwrap().from {
         ReadFrom::Cassandra(table) => table,
         other => panic!("not Cassandra: {other:?}"),
@@ -224,10 +225,10 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
              load: {{users: 1, hold: 1s}}\nverify: {verify}\n"
         )
     };
-    let load = |head: &str, step: &str, verify: &str| {
-        load_text("t.yaml", &text(head, step, verify), Path::new("."), &[])
-    };
+    let load = |head: &str, step: &str, verify: &str| support::load(&text(head, step, verify));
     let set = "memcached: [set, k, \"${note}\"]";
+    let (redis, command) = ("system: {url: redis://a}", "redis: [SET, k, \"${note}\"]");
+    let (http, get) = ("system: {url: 'http://a'}", "GET: '/${note}'");
     let put = "aerospike: [put, s, k, v, \"${note}\"]";
     let sql = "sql: INSERT INTO t VALUES ($1), with: [\"${note}\"]";
     let cql = "cql: INSERT INTO t (n) VALUES (?), with: [\"${note}\"]";
@@ -235,6 +236,8 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
     let (to_m, to_p) = (format!("at: m, {set}"), format!("at: p, {sql}"));
     for (head, step, verify, at, wanted) in [
         ("system: {url: memcached://a}", set, "{store: memcached}", 0, "Memcached { keys: \"*\" }"),
+        (redis, command, "{store: redis, settle: 1s}", 0, "Redis { keys: \"*\" }"),
+        (redis, command, "{store: redis, keys: 'm:*'}", 0, "Redis { keys: \"m:*\" }"),
         (
             "system: {url: 'postgres://u@a/d'}",
             sql,
@@ -273,7 +276,7 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             ""
         };
         let text = text(head, step, verify).replacen("\nload:", &format!("{others}\nload:"), 1);
-        let verify = load_text("t.yaml", &text, Path::new("."), &[]).map(|plan| plan.verify.unwrap());
+        let verify = support::load(&text).map(|plan| plan.verify.unwrap());
         let verify = verify.unwrap_or_else(|told| panic!("{told}"));
         assert_eq!(verify.at, at, "{text}");
         assert!(format!("{:?}", verify.from).contains(wanted), "{:?}", verify.from);
@@ -299,6 +302,10 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             "a Cassandra is read back with `store: cassandra` and `cql`",
         ),
         ("system: {url: memcached://a}", set, "{store: memcached, parallel: 2}", "read over one connection"),
+        (redis, command, "{store: redis, parallel: 2}", "read over one connection"),
+        (redis, command, "{store: embedded, keys: x}", "belongs to \"store: redis\" or \"store: memcached\""),
+        (redis, command, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
+        (http, get, "{store: redis}", "a server of HTTP, and not redis"),
         (
             "system: {url: memcached://a}",
             set,
@@ -317,36 +324,5 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
     ] {
         let told = load(head, step, verify).unwrap_err().to_string();
         assert!(told.contains(said), "{said}\n{told}");
-    }
-}
-
-#[test]
-fn a_redis_is_read_directly_where_it_is_itself_what_is_driven() {
-    let text = |system: &str, step: &str, verify: &str| {
-        format!(
-            "system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\nverify: {verify}\n"
-        )
-    };
-    let load = |system: &str, step: &str, verify: &str| {
-        load_text("t.yaml", &text(system, step, verify), Path::new("."), &[])
-    };
-    let (redis, get) = ("{url: redis://a}", "{redis: [GET, k]}");
-    for (verify, pattern) in [("{store: redis, settle: 1s}", "*"), ("{store: redis, keys: 'm:*'}", "m:*")] {
-        let from = load(redis, get, verify).unwrap().verify.unwrap().from;
-        assert!(matches!(&from, ReadFrom::Redis { keys } if keys == pattern), "{from:?}");
-    }
-    for (system, step, verify, said) in [
-        (redis, get, "{store: redis, parallel: 2}", "read over one connection"),
-        (
-            redis,
-            get,
-            "{store: embedded, keys: x}",
-            "this belongs to \"store: redis\" or \"store: memcached\"",
-        ),
-        (redis, get, "{contents: {GET: /, items: '$[*]'}}", "is read back with `store: redis`"),
-        ("{url: 'http://a'}", "{GET: /}", "{store: redis}", "a server of HTTP, and not redis"),
-    ] {
-        let told = load(system, step, verify).unwrap_err().to_string();
-        assert!(told.contains(said), "{told}");
     }
 }

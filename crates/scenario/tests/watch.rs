@@ -1,16 +1,15 @@
 //! What a run watches though it does not start it.
 
-use std::path::Path;
-
+use crate::support;
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Agent, Watch, Watched};
-use tidemark_scenario::{Plan, check_text};
 
 fn check(system: &str, watch: &str, more: &str) -> (Option<Plan>, String) {
     let text = format!(
         "settings: {{there: 'yes'}}\nsystem: {system}\nwatch:\n{watch}\nsessions: {{a: {{steps: [{{GET: '/${{there}}'}}]}}}}\n\
          load: {{users: 1, hold: 60s}}\n{more}"
     );
-    let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+    let (plan, told) = support::checked(&text);
     (plan, told.to_string())
 }
 

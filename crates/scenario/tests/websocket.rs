@@ -1,23 +1,16 @@
 //! Steps over a WebSocket: what they become, and what is told about mistakes.
 
-use std::path::Path;
-
+use crate::support::{checked, load, scenario};
 use tidemark_scenario::plan::{Check, Plan, RequestKind, WebSocketStep};
-use tidemark_scenario::{check_text, load_text};
 use tidemark_wire::websocket::Kind;
 
-fn scenario(steps: &str) -> String {
-    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
-    format!("sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n")
-}
-
 fn plan(steps: &str) -> Plan {
-    load_text("t.yaml", &scenario(steps), Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+    load(&scenario("", steps, "")).unwrap_or_else(|told| panic!("{told}"))
 }
 
 /// What is told, with the lines of the steps counted from 1.
 fn told(steps: &str) -> Vec<String> {
-    let (_, diagnostics) = check_text("t.yaml", &scenario(steps), Path::new("."), &[]);
+    let (_, diagnostics) = checked(&scenario("", steps, ""));
     let told = diagnostics.items().iter().map(|item| {
         let text = item.to_string();
         let line = text.lines().next().unwrap_or_default().trim_start_matches("t.yaml:");

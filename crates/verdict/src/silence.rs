@@ -245,11 +245,15 @@ impl Silence {
     }
 
     fn outage_of_part(&self, part: &Named, looks: usize) -> Option<Outage> {
+        self.longest(&self.heard(part, looks)?)
+    }
+
+    fn heard<'a>(&self, part: &'a Named, looks: usize) -> Option<Heard<'a>> {
         let (begin_us, end_us) = self.known?;
         let quiet = self.labels.quiet(&part.labels, begin_us, end_us);
         let quiet = quiet.into_iter().map(|(begin_us, end_us)| Quiet { begin_us, end_us }).collect();
         let good = self.labels.good(&part.labels);
-        self.longest(&Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks })
+        Some(Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks })
     }
 
     /// One silence that counts; where there are several, one that [was heard](Outage::is_heard).
@@ -291,16 +295,12 @@ impl Silence {
         let (quiet, all) = (self.quiet(), self.labels.all());
         let system = Heard { who: SYSTEM, labels: Some(&all), good: self.good, quiet, looks: 1 };
         self.freeze_of(&system, true, median_us).or_else(|| {
-            let (begin_us, end_us) = self.known?;
             let seconds = self.window.map_or(0, |(begin_us, end_us)| (end_us - begin_us) / SECOND_US);
             let looks = labels.len() * usize::try_from(seconds).unwrap_or(usize::MAX).max(1);
-            labels.iter().find_map(|(part, median_us)| {
-                let quiet = self.labels.quiet(&part.labels, begin_us, end_us);
-                let quiet = quiet.into_iter().map(|(begin_us, end_us)| Quiet { begin_us, end_us }).collect();
-                let good = self.labels.good(&part.labels);
-                let part = Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks };
-                self.freeze_of(&part, false, *median_us)
-            })
+            let freeze = |(part, median_us): &(Named, u64)| {
+                self.freeze_of(&self.heard(part, looks)?, false, *median_us)
+            };
+            labels.iter().find_map(freeze)
         })
     }
 

@@ -65,7 +65,7 @@ fn test_calm(load: &Load, seconds: &[Second]) -> SteadyState {
         .filter(|trend| trend.change.abs() > P50_US && trend.change.abs() > P50_SHARE * trend.median);
     let mut drifts = Vec::new();
     if let Some(trend) = &rate_trend {
-        drifts.push(format!("the rate {}", trend.text(rate_text)));
+        drifts.push(format!("the rate {}", trend.text(|per_s| format!("{per_s:.0}/s"))));
     }
     if let Some(trend) = &p50_trend {
         drifts.push(format!("the median response time {}", trend.text(duration_text)));
@@ -111,10 +111,6 @@ pub(crate) fn changes(stream: &Stream<'_>) -> bool {
 
 fn told(steady: Option<bool>, reason: String) -> SteadyState {
     SteadyState { steady, reason, ..SteadyState::default() }
-}
-
-fn rate_text(per_s: f64) -> String {
-    format!("{per_s:.0}/s")
 }
 
 /// A monotonic trend that chance does not explain.

@@ -32,6 +32,11 @@ fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     (judgement.without_ledger, judgement.objectives)
 }
 
+/// The verdict on what came of a plan.
+fn verdict_of(plan: &Plan, totals: &Totals) -> Verdict {
+    judge(&Evidence::of(plan, totals, &summarize(totals, Path::new("x")))).0
+}
+
 fn plan(model: LoadModel, objectives: &[&str]) -> Plan {
     let parse = |text: &&str| Objective::read(text).unwrap_or_else(|error| panic!("{error}"));
     Plan { objectives: objectives.iter().map(parse).collect(), ..crate::test_plan::plan(model) }
@@ -64,6 +69,16 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
     let mut summary = summarize(&totals, Path::new("x"));
     summary.driver.limits = ran.limits.iter().map(|limit| (*limit).to_owned()).collect();
     judge(&Evidence::of(&plan, &totals, &summary))
+}
+
+/// The verdict on so many good requests of a label, and on a few of another one.
+fn beside_a_rare_label(objectives: &[&str], usual: u32, bad: u32, good: u32) -> Verdict {
+    let plan = Plan { labels: vec!["List".into(), "Pay".into()], ..plan(CLOSED, objectives) };
+    let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, usual)], ..RAN });
+    let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
+    rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
+    totals.add_interval(&rare);
+    verdict_of(&plan, &totals)
 }
 
 fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
@@ -132,8 +147,7 @@ fn a_group_that_only_fails_or_never_ends_is_told() {
         let mut drain = ThreadInterval::empty(0, 11_000_000, 12_000_000);
         drain.groups = vec![series(0, outcome, 1_000, count), series(0, Outcome::Ok, 1_000, good)];
         totals.add_interval(&drain);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0
+        verdict_of(&plan, &totals)
     };
     let never = "group `Buy` never ended within the load and its drain, 36 times";
     assert_eq!(with(Outcome::Unfinished, 36, 0).reasons, [never]);
@@ -265,15 +279,7 @@ fn answers_to_what_was_due_before_the_window_are_not_what_was_achieved() {
 
 #[test]
 fn a_label_that_only_fails_is_told_however_rare_it_is() {
-    let plan = Plan { labels: vec!["List".into(), "Pay".into()], ..plan(CLOSED, &[]) };
-    let with = |bad, good| {
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 90_000)], ..RAN });
-        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
-        totals.add_interval(&rare);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0
-    };
+    let with = |bad, good| beside_a_rare_label(&[], 90_000, bad, good);
     assert_eq!(with(36, 0).reasons, ["all 36 requests of `Pay` failed"]);
     assert_eq!(with(36, 1).status, Status::Fail);
     assert_eq!(with(7, 0).reasons, ["all 7 requests of `Pay` failed"]);

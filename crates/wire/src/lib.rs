@@ -50,4 +50,6 @@ pub mod protobuf;
 mod reply;
 pub mod resp;
 pub mod rpc;
+#[cfg(test)]
+mod testing;
 pub mod websocket;

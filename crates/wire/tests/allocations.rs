@@ -1,7 +1,11 @@
 //! Once its buffers have grown, the hot path allocates nothing.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "support/counting.rs"]
+mod counting;
+
 use std::cell::Cell;
+
+use counting::Counting;
 
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder, ResponseDecoder, cookie, request};
 use tidemark_wire::http2::connection::{Connection, Event as Http2Event, Request as Http2Request};
@@ -19,31 +23,8 @@ fn count_one() {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
 }
 
-struct Counting;
-
-// SAFETY: everything is passed on to the system's allocator as it came; only a counter is added.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count_one();
-        // SAFETY: the caller keeps `alloc`'s contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer is from `alloc` above, which is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size_bytes: usize) -> *mut u8 {
-        count_one();
-        // SAFETY: the pointer is from `alloc` above, which is the system's.
-        unsafe { System.realloc(pointer, layout, size_bytes) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting(count_one);
 
 const ANSWERS: [&[u8]; 2] = [
     b"HTTP/1.1 200 OK\r\nSet-Cookie: id=1; Path=/\r\nContent-Length: 27\r\n\r\n[{\"id\": \"a\\u00e9\"}, [1, 2]] ",

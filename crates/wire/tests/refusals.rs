@@ -50,6 +50,14 @@ fn always(expected: HttpError, bytes: &[u8], error_of: fn(&[&[u8]]) -> Option<Ht
     }
 }
 
+/// Whole and byte by byte.
+fn malformed(bytes: &str, error_of: fn(&[&[u8]]) -> Option<HttpError>) {
+    for pieces in [vec![bytes.as_bytes()], bytes.as_bytes().chunks(1).collect()] {
+        let error = error_of(&pieces);
+        assert!(matches!(error, Some(HttpError::MalformedHead(_))), "{bytes:?}: {error:?}");
+    }
+}
+
 fn refused(bytes: &str, expected: HttpError) {
     always(expected, bytes.as_bytes(), response_error);
 }
@@ -77,10 +85,7 @@ fn malformed_heads() {
         "HTTP/1.1 200 OK\rX: y\r\n\r\n",
         "{\"error\": \"not HTTP\"}",
     ] {
-        let whole = response_error(&[bytes.as_bytes()]);
-        let single = response_error(&bytes.as_bytes().chunks(1).collect::<Vec<_>>());
-        assert!(matches!(whole, Some(HttpError::MalformedHead(_))), "{bytes:?}: {whole:?}");
-        assert!(matches!(single, Some(HttpError::MalformedHead(_))), "{bytes:?}: {single:?}");
+        malformed(bytes, response_error);
     }
 }
 
@@ -123,16 +128,8 @@ fn malformed_headers() {
         "X\u{e9}: y",
         "Content-Length: 5\r\n Content-Length: 6",
     ] {
-        let response = format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\n");
-        let request = format!("GET / HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n");
-        for error in [
-            response_error(&[response.as_bytes()]),
-            response_error(&response.as_bytes().chunks(1).collect::<Vec<_>>()),
-            request_error(&[request.as_bytes()]),
-            request_error(&request.as_bytes().chunks(1).collect::<Vec<_>>()),
-        ] {
-            assert!(matches!(error, Some(HttpError::MalformedHead(_))), "{headers:?}: {error:?}");
-        }
+        malformed(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\n"), response_error);
+        malformed(&format!("GET / HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n"), request_error);
     }
 }
 
@@ -307,10 +304,7 @@ fn malformed_request_lines() {
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         "\u{16}\u{3}\u{1}\u{2}",
     ] {
-        let whole = request_error(&[bytes.as_bytes()]);
-        let single = request_error(&bytes.as_bytes().chunks(1).collect::<Vec<_>>());
-        assert!(matches!(whole, Some(HttpError::MalformedHead(_))), "{bytes:?}: {whole:?}");
-        assert!(matches!(single, Some(HttpError::MalformedHead(_))), "{bytes:?}: {single:?}");
+        malformed(bytes, request_error);
     }
 }
 

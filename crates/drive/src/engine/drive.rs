@@ -186,10 +186,14 @@ impl Drive {
     }
 }
 
+fn label_of(plan: &Plan, request: usize) -> String {
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    label.cloned().unwrap_or_default()
+}
+
 /// Adds what is told of a request to its label.
 fn add_to_label(plan: &Plan, (request, count): (usize, u64), all: &mut Vec<(String, u64)>) {
-    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
-    let label = label.cloned().unwrap_or_default();
+    let label = label_of(plan, request);
     match all.iter_mut().find(|(known, _)| *known == label) {
         Some((_, known)) => *known += count,
         None => all.push((label, count)),
@@ -208,8 +212,7 @@ fn add_not_found(
     };
     let kind = plan.sessions.iter().find(|kind| kind.ops.iter().any(makes));
     let variable = kind.and_then(|kind| kind.slot_names.get(usize::from(slot))).cloned().unwrap_or_default();
-    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
-    let label = label.cloned().unwrap_or_default();
+    let label = label_of(plan, request);
     match all.iter_mut().find(|known| known.label == label && known.variable == variable) {
         Some(known) => {
             known.answers += answers;

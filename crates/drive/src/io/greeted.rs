@@ -1,8 +1,11 @@
 //! Connections that begin with a conversation of their own: the loop has one once the server has agreed.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+
+use tidemark_wire::http1::Decoded;
 
 use crate::io::{Event, Handshakes, Io};
 
@@ -44,6 +47,30 @@ pub(crate) fn converse(
             return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
         }
         if conversation.hear(&buffer[..received], &mut out)?.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads what a server of this protocol owes over a connection that blocks, until it is whole.
+pub(crate) fn read_whole<E: Display>(
+    stream: &mut impl Read,
+    (protocol, owed): (&str, &str),
+    mut decode: impl FnMut(&[u8]) -> Result<Decoded, E>,
+) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    loop {
+        let received = stream.read(&mut buffer)?;
+        if received == 0 {
+            let words =
+                format!("the server closed the connection before it told {owed}; does it speak {protocol}?");
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
+        }
+        let decoded = decode(&buffer[..received]).map_err(|error| {
+            let words = format!("the server does not speak {protocol}: {error}");
+            io::Error::new(ErrorKind::InvalidData, words)
+        })?;
+        if decoded.complete {
             return Ok(());
         }
     }

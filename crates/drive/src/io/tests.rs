@@ -28,6 +28,21 @@ fn accept(listener: &TcpListener) -> TcpStream {
     listener.accept().unwrap().0
 }
 
+/// The server's side of a connection that is made.
+fn connected(io: &mut impl Io, connection: usize, listener: &TcpListener) -> TcpStream {
+    io.open(connection).unwrap();
+    let event = next(io);
+    assert!(matches!(event, (opened, Event::Opened) if opened == connection), "{event:?}");
+    accept(listener)
+}
+
+/// Every back end that this system has, and who listens where it connects.
+fn each_to(connections: usize, test: impl Fn(SystemIo, &TcpListener)) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().into();
+    each(connections, address, |io, _| test(io, &listener));
+}
+
 /// Every back end that this system has.
 fn each(connections: usize, address: Address, test: impl Fn(SystemIo, Waker)) {
     let choices = [IoChoice::IoUring, IoChoice::Epoll, IoChoice::Portable];
@@ -49,15 +64,11 @@ fn each(connections: usize, address: Address, test: impl Fn(SystemIo, Waker)) {
 /// The same conversation over each back end: all must keep the seam's promises.
 #[test]
 fn converses() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(3, address, |io, _| converse(io, &listener));
+    each_to(3, converse);
 }
 
 fn converse(mut io: SystemIo, listener: &TcpListener) {
-    io.open(2).unwrap();
-    assert!(matches!(next(&mut io), (2, Event::Opened)));
-    let mut peer = accept(listener);
+    let mut peer = connected(&mut io, 2, listener);
 
     // More than any socket buffer takes: it goes out in pieces, as the peer reads.
     let large = vec![7u8; 16 << 20];
@@ -86,9 +97,7 @@ fn converse(mut io: SystemIo, listener: &TcpListener) {
     io.close(2);
 
     // The number is used again; news of the first socket are not taken for the second's.
-    io.open(2).unwrap();
-    assert!(matches!(next(&mut io), (2, Event::Opened)));
-    drop(accept(listener));
+    drop(connected(&mut io, 2, listener));
     assert!(matches!(next(&mut io), (2, Event::Ended)));
     io.close(2);
 }
@@ -97,12 +106,8 @@ fn converse(mut io: SystemIo, listener: &TcpListener) {
 #[test]
 fn tells_when_all_is_taken() {
     const PIECE_BYTES: usize = 1 << 20;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(1, address, |mut io, _| {
-        io.open(0).unwrap();
-        assert!(matches!(next(&mut io), (0, Event::Opened)));
-        let mut peer = accept(&listener);
+    each_to(1, |mut io, listener| {
+        let mut peer = connected(&mut io, 0, listener);
         let reader = std::thread::spawn(move || {
             let mut got = vec![0; 16 * PIECE_BYTES];
             peer.read_exact(&mut got).unwrap();
@@ -150,9 +155,7 @@ fn wakes() {
 /// end, its number can be used again, and news of the old socket are not taken for the new one's.
 #[test]
 fn closes_with_anything_under_way() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(2, address, |mut io, _| {
+    each_to(2, |mut io, listener| {
         for round in 0..60 {
             io.open(0).unwrap();
             if round % 3 == 0 {
@@ -190,12 +193,8 @@ fn closes_with_anything_under_way() {
 /// A request on a connection that the peer has reset in the meantime: nothing of it is taken, and that is said.
 #[test]
 fn tells_what_was_not_taken() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(1, address, |mut io, _| {
-        io.open(0).unwrap();
-        assert!(matches!(next(&mut io), (0, Event::Opened)));
-        let peer = Socket::from(accept(&listener));
+    each_to(1, |mut io, listener| {
+        let peer = Socket::from(connected(&mut io, 0, listener));
         peer.set_linger(Some(Duration::ZERO)).unwrap();
         drop(peer);
         io.output(0).extend_from_slice(b"GET");
@@ -213,15 +212,8 @@ fn tells_what_was_not_taken() {
 fn receives_more_than_there_are_buffers() {
     const PEERS: usize = 40;
     const BYTES: usize = 1 << 20;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(PEERS, address, |mut io, _| {
-        let open = |connection| {
-            io.open(connection).unwrap();
-            assert!(matches!(next(&mut io), (_, Event::Opened)));
-            accept(&listener)
-        };
-        let peers: Vec<TcpStream> = (0..PEERS).map(open).collect();
+    each_to(PEERS, |mut io, listener| {
+        let peers: Vec<TcpStream> = (0..PEERS).map(|one| connected(&mut io, one, listener)).collect();
         let write =
             |mut peer: TcpStream| std::thread::spawn(move || peer.write_all(&vec![5; BYTES]).unwrap());
         let threads: Vec<_> = peers.into_iter().map(write).collect();
@@ -336,12 +328,8 @@ fn one_that_sends_without_end_leaves_the_others_their_turn() {
 /// What was sent and handed over leaves without a wait.
 #[test]
 fn hands_over() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(1, address, |mut io, _| {
-        io.open(0).unwrap();
-        assert!(matches!(next(&mut io), (0, Event::Opened)));
-        let mut peer = accept(&listener);
+    each_to(1, |mut io, listener| {
+        let mut peer = connected(&mut io, 0, listener);
         io.output(0).extend_from_slice(b"ping");
         io.send(0).unwrap();
         io.hand_over().unwrap();
@@ -360,15 +348,8 @@ fn hands_over() {
 /// What is done with bytes before the next event is asked for changes nothing of when they were taken.
 #[test]
 fn tells_when_bytes_were_taken() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(2, address, |mut io, _| {
-        let mut peers = Vec::new();
-        for connection in 0..2 {
-            io.open(connection).unwrap();
-            assert!(matches!(next(&mut io), (_, Event::Opened)));
-            peers.push(accept(&listener));
-        }
+    each_to(2, |mut io, listener| {
+        let mut peers = [0, 1].map(|connection| connected(&mut io, connection, listener));
         let before = Instant::now();
         peers.iter_mut().for_each(|peer| peer.write_all(b"pong").unwrap());
         for _ in 0..2 {
@@ -387,15 +368,8 @@ fn tells_when_bytes_were_taken() {
 fn tells_when_bytes_came() {
     const LATE: Duration = Duration::from_millis(30);
     const TRIES: usize = 1_000;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().into();
-    each(2, address, |mut io, _| {
-        let mut peers = Vec::new();
-        for connection in 0..2 {
-            io.open(connection).unwrap();
-            assert!(matches!(next(&mut io), (_, Event::Opened)));
-            peers.push(accept(&listener));
-        }
+    each_to(2, |mut io, listener| {
+        let mut peers = [0, 1].map(|connection| connected(&mut io, connection, listener));
         // the kernel begins to stamp a moment after the first socket asks for it
         for _ in 0..TRIES {
             peers[0].write_all(b"ping").unwrap();

@@ -15,6 +15,7 @@ use tidemark_wire::aerospike::{
 };
 
 use crate::io::Io;
+use crate::io::greeted::read_whole;
 use crate::protocols::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::protocols::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};
 use crate::protocols::transport::{Client, Setup, Transport};
@@ -47,21 +48,8 @@ impl Client for Aerospike {
         ask(&[NAMESPACES, STATISTICS], &mut question);
         stream.write_all(&question)?;
         let mut decoder = InfoDecoder::default();
-        let mut buffer = [0; 4096];
-        loop {
-            let received = stream.read(&mut buffer)?;
-            if received == 0 {
-                let words = "the server closed the connection before it told of its namespaces; does it speak Aerospike's protocol?";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
-            }
-            let decoded = decoder.decode(&buffer[..received]).map_err(|error| {
-                let words = format!("the server does not speak Aerospike's protocol: {error}");
-                io::Error::new(ErrorKind::InvalidData, words)
-            })?;
-            if decoded.complete {
-                return self.check(&decoder);
-            }
-        }
+        read_whole(stream, (self.name(), "of its namespaces"), |bytes| decoder.decode(bytes))?;
+        self.check(&decoder)
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

@@ -10,6 +10,7 @@ use tidemark_wire::memcached::{
 };
 
 use crate::io::Io;
+use crate::io::greeted::read_whole;
 use crate::protocols::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::protocols::sharding::{Keyed, Shards, sharded_transport};
 use crate::protocols::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};
@@ -42,29 +43,16 @@ impl Client for Memcached {
         stream.write_all(b"version\r\n")?;
         let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: MAX_LINE_BYTES });
         decoder.start(Form::Word, b"", true);
-        let mut buffer = [0; 4096];
-        loop {
-            let received = stream.read(&mut buffer)?;
-            if received == 0 {
-                let words = "the server closed the connection before it told its version; does it speak memcached's text protocol?";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, words));
-            }
-            let decoded = decoder.decode(&buffer[..received]).map_err(|error| {
-                let words = format!("the server does not speak memcached's text protocol: {error}");
-                io::Error::new(ErrorKind::InvalidData, words)
-            })?;
-            if decoded.complete && decoder.kind() == Kind::Error {
-                let words = format!(
-                    "the server answered \"{}\" when it was asked for its version; one that wants to know who comes cannot be \
-                     driven",
-                    String::from_utf8_lossy(decoder.body())
-                );
-                return Err(io::Error::new(ErrorKind::PermissionDenied, words));
-            }
-            if decoded.complete {
-                return Ok(());
-            }
+        let owed = ("memcached's text protocol", "its version");
+        read_whole(stream, owed, |bytes| decoder.decode(bytes))?;
+        if decoder.kind() == Kind::Error {
+            let words = format!(
+                "the server answered \"{}\" when it was asked for its version; one that wants to know who comes cannot be driven",
+                String::from_utf8_lossy(decoder.body())
+            );
+            return Err(io::Error::new(ErrorKind::PermissionDenied, words));
         }
+        Ok(())
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {

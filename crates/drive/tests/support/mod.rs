@@ -16,7 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
+use tidemark_drive::{
+    Address, Drive, DriveEnd, DriveError, DriveOptions, IoChoice, Programs, Protocol, Target, Timestamps,
+    start,
+};
 use tidemark_record::{Counter, ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
     Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestKind, RequestPlan,
@@ -88,6 +91,27 @@ impl Server {
         })
     }
 
+    /// Takes every request, and says nothing for longer than any test goes on.
+    pub fn silent() -> Server {
+        Server::start(|_, _| {
+            std::thread::sleep(Duration::from_secs(60));
+            Next::Close
+        })
+    }
+
+    /// Answers after this; and the most requests that it had at a time.
+    pub fn counting(delay: Duration) -> (Server, Arc<AtomicUsize>) {
+        let (busy, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let seen = most.clone();
+        let server = Server::start(move |_, stream| {
+            seen.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(delay);
+            busy.fetch_sub(1, Ordering::SeqCst);
+            answer(stream, "200 OK", "", "")
+        });
+        (server, most)
+    }
+
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -95,6 +119,28 @@ impl Server {
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
+}
+
+/// A server on a free loopback port that leaves each connection to this, in a thread of its own. It lives as long as the test.
+pub fn serving(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// A server that answers the first bytes of each connection with these, and hangs up.
+pub fn answering(bytes: &'static [u8]) -> SocketAddr {
+    serving(move |mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(bytes);
+    })
 }
 
 /// A port that refuses connections. It is taken for as long as this lives, so that nobody else comes to listen there.
@@ -196,7 +242,7 @@ pub fn outcomes(sum: &Sum) -> Vec<(Outcome, u64)> {
 /// The same of a label.
 pub fn outcomes_of(labels: &[String], sum: &Sum, label: &str) -> Vec<(Outcome, u64)> {
     let index = labels.iter().position(|known| known == label).expect("a label") as u16;
-    let of = Outcome::ALL.map(|outcome| (outcome, sum.count(|l, o, _| l == index && o == outcome)));
+    let of = Outcome::ALL.map(|outcome| (outcome, sum.of(index, outcome)));
     of.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
@@ -264,9 +310,11 @@ pub fn kind(ops: Vec<Op>) -> SessionKind {
     }
 }
 
+pub const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
+
 /// So many sessions at 100 a second, each to its end, however busy the machine is.
 pub fn whole_sessions(requests: Vec<RequestPlan>, sessions: u64) -> Plan {
-    let mut plan = plan(requests, LoadModel::Open(Spacing::Constant), vec![phase(60_000, 100.0)]);
+    let mut plan = plan(requests, OPEN, vec![phase(60_000, 100.0)]);
     plan.limits.sessions = Some(sessions);
     plan
 }
@@ -317,6 +365,13 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
     }
 }
 
+/// Memory of this process.
+pub fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
 /// Everything that a drive reported.
 pub struct Sum {
     pub intervals: Vec<ThreadInterval>,
@@ -337,6 +392,11 @@ impl Sum {
             sum.add(&series.response_time_us);
         }
         sum
+    }
+
+    /// The requests with this label that ended so.
+    pub fn of(&self, label: u16, outcome: Outcome) -> u64 {
+        self.count(|l, o, _| (l, o) == (label, outcome))
     }
 
     pub fn outcome(&self, outcome: Outcome) -> u64 {
@@ -414,12 +474,22 @@ pub fn begin(plan: Plan, options: DriveOptions) -> Drive {
     start(Arc::new(plan), Arc::new(shared), options).unwrap()
 }
 
+/// Why a plan is not driven.
+pub fn refused(plan: Plan, options: DriveOptions) -> DriveError {
+    let shared = Shared::of(&plan);
+    start(Arc::new(plan), Arc::new(shared), options).unwrap_err()
+}
+
 /// Takes all intervals and waits for the end.
 pub fn finish(drive: Drive) -> Sum {
     let intervals = drive.intervals().iter().collect();
     let sum = Sum { intervals, end: drive.join().unwrap() };
     sum.is_conserved();
     sum
+}
+
+pub fn run_programs(plan: Plan, options: DriveOptions, programs: Programs) -> Sum {
+    finish(begin(plan, DriveOptions { programs: Some(programs), ..options }))
 }
 
 pub fn run(plan: Plan, address: impl Into<Address>) -> Sum {

@@ -1,12 +1,14 @@
 //! The other side of a WebSocket: accepts, and hands on what comes.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tidemark_wire::http1::RequestDecoder;
 use tidemark_wire::websocket::{Decoder, Event, Limits, Role};
+
+use super::serving;
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 256 << 10;
@@ -22,22 +24,13 @@ pub fn listen(
     tls: Option<Arc<ServerConfig>>,
     serve: impl Fn(&mut dyn Socket) + Send + Sync + 'static,
 ) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let serve = Arc::new(serve);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, serve, tls) = (stream.unwrap(), serve.clone(), tls.clone());
-            let _ = stream.set_nodelay(true);
-            std::thread::spawn(move || match tls {
-                None => serve(&mut stream),
-                Some(config) => {
-                    serve(&mut StreamOwned::new(ServerConnection::new(config).unwrap(), stream));
-                }
-            });
+    serving(move |mut stream| {
+        let _ = stream.set_nodelay(true);
+        match tls.clone() {
+            None => serve(&mut stream),
+            Some(config) => serve(&mut StreamOwned::new(ServerConnection::new(config).unwrap(), stream)),
         }
-    });
-    address
+    })
 }
 
 /// Reads one request; none where the connection ends.

@@ -51,7 +51,7 @@ pub(super) fn bill(bill: &Bill) -> Vec<Block> {
         good += &format!(", {} failed ({})", count(bill.failed), percent(share));
     }
     blocks.push(Block::line("rate", &[&good]));
-    for table in [used(bill), by_tier(bill), sums(bill)].into_iter().filter(Table::has_rows) {
+    for table in [used(bill), by_tier(bill), sums(bill)].into_iter().filter(|table| !table.rows.is_empty()) {
         blocks.extend([Block::Gap, Block::Table(table)]);
     }
     blocks.extend(bill.not_in_sums.iter().map(|says| Block::point(Level::Warning, says)));

@@ -59,7 +59,7 @@ pub(super) fn groups(summary: &Summary) -> Vec<Block> {
 
 /// What the scenario measured itself.
 pub(super) fn own_metrics(summary: &Summary) -> Vec<Block> {
-    let without = own::any_without(summary).then_some(own::NO_NUMBER);
+    let without = summary.metrics.iter().any(|of| of.no_number > 0).then_some(own::NO_NUMBER);
     let head = std::iter::once("").chain(own::HEAD).chain(without);
     let mut table = Table::new(head).dispensable(&["sum", "p90", "count", "mean"]);
     for of in &summary.metrics {

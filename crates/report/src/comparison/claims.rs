@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRun, ComparisonFile, InRounds, Manifest, Part, RecordError};
 
@@ -17,7 +16,6 @@ use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
 use super::words;
 use crate::cost::NamedBill;
-use crate::json::schema_of;
 use crate::statistics::{Estimate, Interval, LEAST, LEVEL, is_settled, together_with};
 
 /// Most sides of a comparison.
@@ -556,14 +554,9 @@ impl Claims {
         rules.into_iter().map(|rule| (rule, any(rule, |of| of.measured))).collect()
     }
 
-    /// As one JSON object, indented, with a line end.
+    /// As one JSON object, indented, with a line end: `docs/compare.schema.json`.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("claims are plain JSON") + "\n"
-    }
-
-    /// The schema of that object: `docs/compare.schema.json`.
-    pub fn schema() -> Value {
-        schema_of::<Claims>("What tidemark compare prints with --json")
     }
 }
 

@@ -235,7 +235,7 @@ fn a_run_shows_its_bill_and_json_has_it() {
     run.manifest.bill = bill([&run.manifest], &prices(PRICES), None);
     let text = shown(&crate::blocks::run(&run), 100);
     assert!(text.contains("Cost\n") && text.contains("EUR · by hand · 2026-11-29"), "{text}");
-    let json: Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
     assert_eq!(json["run"]["bill"]["currency"], "EUR");
     assert!(crate::markdown::summary(&run).contains("Cost"));
 }

@@ -2,7 +2,7 @@
 
 use tidemark_record::bill::{Amount, Role};
 use tidemark_record::fault::FaultEvent;
-use tidemark_record::manifest::{Manifest, Service};
+use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Process, Status};
 use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
@@ -305,7 +305,7 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
     for service in driven_first(true).chain(driven_first(false)) {
         let process = if service.driven { SYSTEM } else { &service.name };
         let whole = take(&|name| name == process);
-        let nodes = take(&|name| is_instance(service, manifest, name));
+        let nodes = take(&|name| manifest.service_of(name).is_some_and(|of| of.name == service.name));
         if !whole.is_empty() {
             let role = if service.driven { Role::System } else { Role::Service };
             tiers.push(Tier::new(&service.name, role, (&whole, &nodes), service.addresses.len(), measured_s));
@@ -342,10 +342,6 @@ pub(crate) fn tiers(manifest: &Manifest) -> Vec<Tier> {
         tiers.push(Tier::new(DRIVER, Role::Driver, (&driver, &[]), instances, measured_s));
     }
     tiers
-}
-
-fn is_instance(service: &Service, manifest: &Manifest, process: &str) -> bool {
-    manifest.service_of(process).is_some_and(|of| of.name == service.name)
 }
 
 /// `redis.2` of `redis`.

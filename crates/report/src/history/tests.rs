@@ -1,8 +1,8 @@
 use tidemark_record::summary::Verdict;
-use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
+use tidemark_record::{Outcome, RunWriter, summarize};
 
 use super::*;
-use crate::test_run::timed;
+use crate::test_run::{self, timed};
 
 /// A run of one second with a hundred answers after so long, on a machine of so many cores.
 fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: Status) {
@@ -16,8 +16,7 @@ fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: S
 fn write_with(dir: &Path, number: u32, us: u64, status: Status, edit: impl FnOnce(&mut Manifest)) {
     let mut writer = RunWriter::create(dir, &["Ask".into()], "").unwrap();
     writer.threads(1);
-    let mut one = ThreadInterval::empty(0, 0, 1_000_000);
-    (one.in_window, one.offered, one.measured_offered) = (true, 100, 100);
+    let mut one = test_run::second(0, 100);
     one.series = vec![timed(0, Outcome::Ok, true, &[([us, us], 100)])];
     writer.add_interval(&one).unwrap();
     let mut summary = summarize(writer.totals(), dir);
@@ -132,7 +131,7 @@ fn the_published_names_are_there() {
     ] {
         assert!(json.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
     }
-    crate::json::tests::assert_fits(&json, &History::schema());
+    crate::json::tests::assert_fits_verb(&json, "history");
     let manifest = Manifest::open(&temp.path().join("14-shop")).unwrap();
     assert_eq!(history.line_of(&manifest).map(|line| line.runs.len()), Some(14));
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::cpu::Machine;
 use super::samples::{BOOK, LOGIN, Label, QUERY, Samples};
 use super::summariser::Summaries;
 use super::{Files, Found, Unread};
-use crate::json::schema_of;
 use crate::units::count;
 
 /// Width of a step of the latency distribution, milliseconds.
@@ -196,11 +194,6 @@ impl Figures {
     /// As one JSON object with a line end.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-
-    /// The JSON Schema of that.
-    pub fn schema() -> Value {
-        schema_of::<Figures>("What `tidemark report --jmeter DIR --json` prints.")
     }
 }
 

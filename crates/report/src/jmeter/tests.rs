@@ -9,7 +9,7 @@ use super::samples::{Flights, Label};
 use super::*;
 use crate::blocks::tests::{fitted, shown};
 use crate::blocks::{Block, jmeter};
-use crate::json::tests::assert_fits;
+use crate::json::tests::assert_fits_verb;
 
 /// Rates of intervals with this mean, least and most, with a first and a last that belong to none of them.
 fn rates(intervals: usize, mean: f64, least: f64, most: f64) -> Vec<f64> {
@@ -176,7 +176,7 @@ fn the_page_of_one_driver_of_2013_is_shown_as_published() {
         fitted(&blocks, width);
     }
     let printed: Value = serde_json::from_str(&figures.json()).unwrap();
-    assert_fits(&printed, &Figures::schema());
+    assert_fits_verb(&printed, "jmeter");
     let page = crate::still::jmeter(&figures);
     assert_eq!(page.matches("<figure").count(), 5, "throughput twice, and three tiers");
     assert!(!page.contains("<script") && !page.contains("http"), "the page needs nothing");

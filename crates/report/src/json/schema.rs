@@ -5,7 +5,13 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::{BESIDE, MANIFEST, PAGE, RUN, SUMMARY, into_map, take};
+use crate::comparison::{Claims, Compared};
+use crate::cost::Costs;
+use crate::history::History;
+use crate::jmeter::Figures;
 use crate::page::ReportPage;
+use crate::plan::Planned;
+use crate::reproduction::Reproduction;
 
 /// Where definitions are.
 const DEFINITIONS: &str = "$defs";
@@ -45,6 +51,20 @@ pub fn schema() -> Value {
     }
     tidy(&mut schema);
     schema
+}
+
+/// The schemas of what other verbs print, each by the name of its file: `docs/NAME.schema.json`.
+pub fn of_verbs() -> [(&'static str, Value); 8] {
+    [
+        ("limit", crate::limit::schema()),
+        ("compare", schema_of::<Claims>("What tidemark compare prints with --json")),
+        ("run-comparison", schema_of::<Compared>("What tidemark run prints of a comparison with --json")),
+        ("history", schema_of::<History>("What tidemark history prints with --json")),
+        ("jmeter", schema_of::<Figures>("What `tidemark report --jmeter DIR --json` prints.")),
+        ("cost", schema_of::<Costs>("What tidemark cost prints with --json")),
+        ("plan", schema_of::<Planned>("What tidemark plan prints with --json")),
+        ("reproduce", schema_of::<Reproduction>("What tidemark reproduce prints with --json")),
+    ]
 }
 
 /// The schema of what is printed as its type has it; `title`: what that is.

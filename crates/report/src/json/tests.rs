@@ -110,17 +110,7 @@ fn the_published_schema_is_that_of_the_types() {
 /// The same of what other verbs print.
 #[test]
 fn the_published_schemas_of_other_verbs_are_those_of_the_types() {
-    let all = [
-        ("limit", crate::limit::schema()),
-        ("compare", crate::comparison::Claims::schema()),
-        ("run-comparison", crate::comparison::Compared::schema()),
-        ("history", crate::history::History::schema()),
-        ("jmeter", crate::jmeter::Figures::schema()),
-        ("cost", crate::cost::Costs::schema()),
-        ("plan", crate::plan::Planned::schema()),
-        ("reproduce", crate::reproduction::Reproduction::schema()),
-    ];
-    for (verb, schema) in all {
+    for (verb, schema) in of_verbs() {
         let path = format!("{}/../../docs/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));
         let published = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
@@ -149,6 +139,12 @@ fn what_is_printed_is_what_the_schema_says() {
     for part in ["$.latency is not in the schema", "$.verdict.reasons is missing", "$.verdict.status"] {
         assert!(told.contains(part), "{part}: {told}");
     }
+}
+
+/// That a value is what the schema of a verb says.
+pub(crate) fn assert_fits_verb(value: &Value, verb: &str) {
+    let (_, schema) = of_verbs().into_iter().find(|(name, _)| *name == verb).unwrap();
+    assert_fits(value, &schema);
 }
 
 /// That a value is what a schema says.

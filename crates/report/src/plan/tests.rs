@@ -2,11 +2,11 @@ use tempfile::TempDir;
 use tidemark_plan::{Arrivals, Call, Distribution, Load, Tier};
 use tidemark_record::manifest::{ObjectiveResult, Service, Store};
 use tidemark_record::summary::{Process, Status, SteadyState};
-use tidemark_record::{Outcome, Run, RunWriter, ThreadInterval, summarize};
+use tidemark_record::{Outcome, Run, RunWriter, summarize};
 
 use super::*;
 use crate::blocks::tests::shown;
-use crate::test_run::timed;
+use crate::test_run::{self, timed};
 
 /// Ten seconds of 1000 requests a second: web takes 2 ms of CPU for each, redis 0.5 ms; half of them 4 ms, half 6 ms.
 fn measured() -> (TempDir, Run) {
@@ -15,9 +15,7 @@ fn measured() -> (TempDir, Run) {
     let mut writer = RunWriter::create(dir.path(), &labels, "name: shop\n").unwrap();
     writer.threads(1);
     for second in 0..10 {
-        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        one.in_window = true;
-        (one.offered, one.measured_offered) = (1_000, 1_000);
+        let mut one = test_run::second(second, 1_000);
         one.series = vec![timed(0, Outcome::Ok, true, &[([4_100, 4_000], 500), ([6_100, 6_000], 500)])];
         writer.add_interval(&one).unwrap();
     }
@@ -316,9 +314,7 @@ fn busy() -> (TempDir, Run) {
     let mut writer = RunWriter::create(dir.path().join("busy").as_path(), &run.manifest.labels, "").unwrap();
     writer.threads(1);
     for second in 0..10 {
-        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        one.in_window = true;
-        (one.offered, one.measured_offered) = (1_000, 1_000);
+        let mut one = test_run::second(second, 1_000);
         one.series = vec![timed(0, Outcome::Ok, true, &each)];
         writer.add_interval(&one).unwrap();
     }

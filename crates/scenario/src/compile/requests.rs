@@ -8,7 +8,7 @@ use super::targets::Aim;
 use crate::language::Defaults;
 use crate::plan::{
     CodePlan, GrpcStep, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op,
-    RequestKind, RequestPlan, SYSTEM_TARGET,
+    RequestKind, RequestPlan, SYSTEM_TARGET, Source,
 };
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -289,6 +289,31 @@ impl Session<'_, '_> {
             self.bound_at = aim.clone();
         }
         aim
+    }
+
+    /// Adds what a step asks for over a stream of messages that there is, and what must hold of one that comes. A message has
+    /// neither a status nor cookies nor these.
+    pub(crate) fn over_messages(
+        &mut self,
+        step: &Step<'_>,
+        asks: (RequestKind, Option<LedgerPlan>),
+        expected: Option<&Node>,
+        nor: &str,
+    ) {
+        let words = || step.verb.text().unwrap_or_default().to_owned();
+        let Some(label) = self.label_or(step, step.node.position, words) else { return };
+        let plan = self.request(step, label, asks, expected);
+        if let Some(extract) = step.get("extract") {
+            let no_message =
+                |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
+            if expected.is_none() {
+                self.reader.sink.error(extract, "there is no message to extract from without expect");
+            } else if plan.extractions.iter().any(|extraction| no_message(&extraction.source)) {
+                let message = format!("a message has neither status nor {nor} nor cookies");
+                self.reader.sink.error(extract, message);
+            }
+        }
+        self.push_request(step, plan);
     }
 
     /// Adds a request, and the operation that it is done with.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::store::Stores;
+use super::store::{Stores, TAKEN, unknown_part};
 use super::system;
-use crate::diagnostic::did_you_mean;
 use crate::grammar::kinds::{Bool, Whole};
 use crate::grammar::record::{At, Kind};
 use crate::language;
@@ -16,8 +15,6 @@ use crate::yaml::Node;
 /// Most services of a run, and most instances of one.
 const SERVICES_MAX: usize = 20;
 pub(super) const INSTANCES_MAX: usize = 32;
-/// Names that other parts of a run have.
-const TAKEN: [&str; 3] = ["system", "driver", "machine"];
 /// What may stand beside `service`, as it is about how that is driven.
 const BESIDE_SERVICE: [&str; 2] = ["service", "rpc"];
 
@@ -165,18 +162,8 @@ impl<'n> Services<'n> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        if self.left_out.iter().any(|other| other == name) {
-            return format!("the service \"{name}\" is not a part of this run: its `when` is false");
-        }
-        let names = || self.wanted.iter().map(|(service, _)| service.tier.name.as_str());
-        let mut hint = did_you_mean(name, names());
-        if hint.is_empty() {
-            hint = match self.wanted.is_empty() {
-                true => "; there is none under `services`".to_owned(),
-                false => format!("; there is {}", names().collect::<Vec<_>>().join(", ")),
-            };
-        }
-        format!("no service is called \"{name}\"{hint}")
+        let names = self.wanted.iter().map(|(service, _)| service.tier.name.as_str()).collect();
+        unknown_part("service", name, names, &self.left_out)
     }
 
     /// All that are started before the system.

@@ -33,7 +33,7 @@ const HEAP_BYTES_MAX: u64 = 64 << 30;
 /// The same for what other products keep in memory.
 const MEMORY_BYTES_MIN: u64 = 8 << 20;
 /// Names that other parts of a run have.
-const TAKEN: [&str; 3] = ["system", "driver", "machine"];
+pub(super) const TAKEN: [&str; 3] = ["system", "driver", "machine"];
 
 /// The stores of a scenario.
 pub(super) struct Stores {
@@ -83,6 +83,20 @@ pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> 
         Product::Cassandra => Some("cql"),
         product => product.schemes().first().copied(),
     }
+}
+
+/// What is wrong with the name of a store or service where only these take part in the run.
+pub(super) fn unknown_part(part: &str, name: &str, wanted: Vec<&str>, left_out: &[String]) -> String {
+    if left_out.iter().any(|other| other == name) {
+        return format!("the {part} \"{name}\" is not a part of this run: its `when` is false");
+    }
+    let near = did_you_mean(name, wanted.iter().copied());
+    let hint = match (near.is_empty(), wanted.is_empty()) {
+        (false, _) => near,
+        (true, true) => format!("; there is none under `{part}s`"),
+        (true, false) => format!("; there is {}", wanted.join(", ")),
+    };
+    format!("no {part} is called \"{name}\"{hint}")
 }
 
 /// What a store is: what its `product` says, or its name.
@@ -368,18 +382,8 @@ impl Stores {
     }
 
     fn unknown(&self, name: &str) -> String {
-        if self.left_out.iter().any(|other| other == name) {
-            return format!("the store \"{name}\" is not a part of this run: its `when` is false");
-        }
-        let names = || self.wanted.iter().map(|store| store.name.as_str());
-        let mut hint = did_you_mean(name, names());
-        if hint.is_empty() {
-            hint = match self.wanted.is_empty() {
-                true => "; there is none under `stores`".to_owned(),
-                false => format!("; there is {}", names().collect::<Vec<_>>().join(", ")),
-            };
-        }
-        format!("no store is called \"{name}\"{hint}")
+        let names = self.wanted.iter().map(|store| store.name.as_str()).collect();
+        unknown_part("store", name, names, &self.left_out)
     }
 
     /// Checks the references of a text.

@@ -15,7 +15,7 @@ use crate::plan::{
     Product, ReadFrom, SYSTEM_TARGET, Store, System, SystemOrigin, Target, Verify,
 };
 use crate::reader::{Reader, ShippedSystem};
-use crate::steps::{self, Spoken};
+use crate::steps;
 use crate::template::Template;
 use crate::yaml::{Node, one_or_many};
 
@@ -39,12 +39,6 @@ struct Driven {
     server: &'static str,
     /// Its server in the steps' words.
     spoken: &'static str,
-}
-
-impl Driven {
-    fn schemes_of(&self, spoken: Option<&Spoken>) -> bool {
-        spoken.is_some_and(|spoken| spoken.server == self.spoken)
-    }
 }
 
 static DRIVEN: [Driven; 5] = [
@@ -237,7 +231,7 @@ pub(super) fn check_target(
     };
     let spoken = steps::spoken_at(scheme);
     let there = spoken.map_or("a server of HTTP", |spoken| spoken.server);
-    let driven = DRIVEN.iter().find(|of| of.schemes_of(spoken));
+    let driven = DRIVEN.iter().find(|of| spoken.is_some_and(|spoken| spoken.server == of.spoken));
     let word = node.get("store").and_then(Node::text);
     let message = match (&verify.from, driven) {
         (ReadFrom::Embedded | ReadFrom::Cassandra(_), _) if at.is_none() && spoken.is_none() => return,

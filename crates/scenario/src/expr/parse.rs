@@ -146,17 +146,13 @@ impl<'t> Parser<'t, '_> {
             let right = self.level(level + 1)?;
             if matches!(operator, Operator::Divide | Operator::Remainder) && is_zero(&right) {
                 let length = self.text[start..self.at].trim_end().len();
-                self.mistakes.push(self.mistake(
-                    start,
-                    length,
-                    "this is always 0: a division by zero".into(),
-                ));
+                self.report(start, length, "this is always 0: a division by zero".into());
             }
             left = fold_binary(operator, left, right);
             if let Some(reason) = constant_failure_of(&left).filter(|_| self.mistakes.len() == known_mistakes)
             {
                 let length = self.text[start..self.at].trim_end().len();
-                self.mistakes.push(self.mistake(start, length, reason.into()));
+                self.report(start, length, reason.into());
             }
         }
         Ok(left)
@@ -248,7 +244,7 @@ impl<'t> Parser<'t, '_> {
         let known_mistakes = self.mistakes.len();
         if function.is_none() {
             let hint = crate::diagnostic::did_you_mean(name, function::names());
-            self.mistakes.push(self.mistake(start, name.len(), format!("unknown function \"{name}\"{hint}")));
+            self.report(start, name.len(), format!("unknown function \"{name}\"{hint}"));
         }
         let mut arguments = Vec::new();
         let mut starts = Vec::new();
@@ -287,29 +283,29 @@ impl<'t> Parser<'t, '_> {
             let (given, Function { name, usage, about, .. }) = (arguments.len(), function);
             let values = if given == 1 { "value" } else { "values" };
             let reason = format!("{name} is called with {given} {values}; {usage} gives {about}");
-            self.mistakes.push(self.mistake(start, function.name.len(), reason));
+            self.report(start, function.name.len(), reason);
             return false;
         }
         if function.name == "weighted" && arguments.len() % 2 == 1 {
             let reason = "each value needs a weight behind it".to_owned();
-            self.mistakes.push(self.mistake(start, function.name.len(), reason));
+            self.report(start, function.name.len(), reason);
             return false;
         }
         if let ("date" | "epoch_ms", Some(Node::Text(format))) = (function.name, arguments.get(1))
             && let Some(problem) = super::date::format_problem(format)
         {
-            self.mistakes.push(self.mistake(starts[1], format.len(), format!("bad date format: {problem}")));
+            self.report(starts[1], format.len(), format!("bad date format: {problem}"));
         }
         for (index, reason) in function::never_right(function.name, arguments) {
             let length = self.text[starts[index]..].find([',', ')']).unwrap_or(1);
-            self.mistakes.push(self.mistake(starts[index], length, reason.to_owned()));
+            self.report(starts[index], length, reason.to_owned());
         }
         if let "sha256" | "hmac" = function.name
             && let Some(Node::Text(form)) = arguments.get(function.arguments_max - 1)
             && DigestForm::read(form).is_none()
         {
             let reason = format!("a digest is written as {}", DigestForm::NAMES.join(", "));
-            self.mistakes.push(self.mistake(starts[function.arguments_max - 1], form.len(), reason));
+            self.report(starts[function.arguments_max - 1], form.len(), reason);
         }
         true
     }
@@ -346,12 +342,9 @@ impl<'t> Parser<'t, '_> {
     fn environment(&mut self) -> Parsed<Node> {
         self.skip_space();
         let at = self.at;
-        let name = match self.text.as_bytes().get(at) {
-            Some(mark @ (b'"' | b'\'')) => match self.quoted(*mark)? {
-                Node::Text(name) => String::from_utf8_lossy(&name).into_owned(),
-                _ => String::new(),
-            },
-            _ => self.bare_name()?.1.to_owned(),
+        let name = match self.quoted_name()? {
+            Some(name) => name,
+            None => self.bare_name()?.1.to_owned(),
         };
         let length = self.at - at;
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -364,7 +357,7 @@ impl<'t> Parser<'t, '_> {
             Ok(Some(value)) => Node::Text(value.into_bytes().into_boxed_slice()),
             Ok(None) => default.unwrap_or(Node::Missing),
             Err(reason) => {
-                self.mistakes.push(self.mistake(at, length, reason));
+                self.report(at, length, reason);
                 Node::Missing
             }
         })
@@ -374,13 +367,7 @@ impl<'t> Parser<'t, '_> {
     fn file(&mut self) -> Parsed<Node> {
         self.skip_space();
         let at = self.at;
-        let name = match self.text.as_bytes().get(at) {
-            Some(mark @ (b'"' | b'\'')) => match self.quoted(*mark)? {
-                Node::Text(name) => String::from_utf8_lossy(&name).into_owned(),
-                _ => String::new(),
-            },
-            _ => String::new(),
-        };
+        let name = self.quoted_name()?.unwrap_or_default();
         let length = self.at - at;
         if name.is_empty() || name.contains('\0') {
             let reason = "expected the path of a file in quotes, relative to the scenario".into();
@@ -390,6 +377,15 @@ impl<'t> Parser<'t, '_> {
         Ok(self.resolved(at, length, |names| {
             names.file(&name).map(|bytes| Node::Text(bytes.into_boxed_slice()))
         }))
+    }
+
+    /// A name in quotes; none where no quote stands there.
+    fn quoted_name(&mut self) -> Parsed<Option<String>> {
+        let mark = self.text.as_bytes().get(self.at).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+        Ok(match mark.map(|mark| self.quoted(mark)).transpose()? {
+            Some(Node::Text(name)) => Some(String::from_utf8_lossy(&name).into_owned()),
+            _ => None,
+        })
     }
 
     fn bare_name(&mut self) -> Parsed<(usize, &'t str)> {
@@ -408,7 +404,7 @@ impl<'t> Parser<'t, '_> {
         resolve: impl FnOnce(&mut dyn Names) -> Result<Node, String>,
     ) -> Node {
         resolve(self.names).unwrap_or_else(|reason| {
-            self.mistakes.push(self.mistake(at, length, reason));
+            self.report(at, length, reason);
             Node::Missing
         })
     }
@@ -536,6 +532,11 @@ impl<'t> Parser<'t, '_> {
 
     fn mistake(&self, offset: usize, length: usize, reason: String) -> ExprError {
         ExprError { offset, length: length.max(1), reason }
+    }
+
+    /// Reports one and goes on.
+    fn report(&mut self, offset: usize, length: usize, reason: String) {
+        self.mistakes.push(self.mistake(offset, length, reason));
     }
 }
 

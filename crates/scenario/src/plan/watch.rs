@@ -240,17 +240,22 @@ impl Watched {
         Ok(Watched::Metrics { url: url.to_owned(), series })
     }
 
-    /// The same as a flag says it, see [`Watched::parse`]; none of what has no such form.
-    pub fn flag(&self) -> Option<String> {
+    /// The word of a flag and what stands behind it, see [`Watched::parse`]; none of what has no such form.
+    fn said(&self) -> Option<(&'static str, String)> {
         Some(match self {
-            Watched::Pid(id) => format!("pid={id}"),
-            Watched::Program(name) => format!("name={name}"),
-            Watched::Port(port) => format!("port={port}"),
-            Watched::Cgroup(path) => format!("cgroup={path}"),
-            Watched::Unit(name) => format!("unit={name}"),
-            Watched::Container(name) => format!("container={name}"),
+            Watched::Pid(id) => ("pid", id.to_string()),
+            Watched::Program(name) => ("name", name.clone()),
+            Watched::Port(port) => ("port", port.to_string()),
+            Watched::Cgroup(path) => ("cgroup", path.clone()),
+            Watched::Unit(name) => ("unit", name.clone()),
+            Watched::Container(name) => ("container", name.clone()),
             Watched::Machine | Watched::Metrics { .. } => return None,
         })
+    }
+
+    /// The same as a flag says it; none of what has no such form.
+    pub fn flag(&self) -> Option<String> {
+        self.said().map(|(word, value)| format!("{word}={value}"))
     }
 
     /// Whether it is processes of some machine.
@@ -261,9 +266,7 @@ impl Watched {
     /// What it is called where nobody says otherwise.
     fn name(&self) -> String {
         match self {
-            Watched::Machine => "machine".to_owned(),
-            Watched::Pid(id) => format!("pid {id}"),
-            Watched::Port(port) => format!("port {port}"),
+            Watched::Machine | Watched::Pid(_) | Watched::Port(_) => self.to_string(),
             Watched::Program(name) | Watched::Unit(name) | Watched::Container(name) => name.clone(),
             Watched::Cgroup(path) => path.rsplit('/').next().unwrap_or_default().to_owned(),
             Watched::Metrics { url, .. } => {
@@ -277,15 +280,10 @@ impl Watched {
 /// What it is, for a person.
 impl fmt::Display for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Watched::Machine => f.write_str("machine"),
-            Watched::Pid(id) => write!(f, "pid {id}"),
-            Watched::Program(name) => write!(f, "name {name}"),
-            Watched::Port(port) => write!(f, "port {port}"),
-            Watched::Cgroup(path) => write!(f, "cgroup {path}"),
-            Watched::Unit(name) => write!(f, "unit {name}"),
-            Watched::Container(name) => write!(f, "container {name}"),
-            Watched::Metrics { url, .. } => f.write_str(url),
+        match (self, self.said()) {
+            (_, Some((word, value))) => write!(f, "{word} {value}"),
+            (Watched::Metrics { url, .. }, None) => f.write_str(url),
+            (_, None) => f.write_str("machine"),
         }
     }
 }

@@ -107,17 +107,25 @@ impl Writer {
         }
         self.out.push(':');
         let form = Form::of(&entry.key, usual);
-        match (&entry.value, self.in_line(&entry.value, form)) {
-            (_, Some(line)) => self.end_line(&format!(" {line}")),
-            (Value::Scalar(scalar), None) => self.block_text(scalar, indent),
-            (Value::List(items), None) => {
-                self.end_line("");
-                self.list(items, indent + INDENT, form.of_items(), false);
-            }
-            (Value::Map(map), None) => {
-                self.end_line("");
-                self.map(map, indent + INDENT, false);
-            }
+        let line = self.in_line(&entry.value, form);
+        self.value(&entry.value, line, indent, form, false);
+    }
+
+    /// A value behind its key or its mark: in this line where it has one, else in those below. What is in a list begins on the
+    /// line of its mark.
+    fn value(&mut self, value: &Value, line: Option<String>, indent: usize, form: Form, is_item: bool) {
+        if let Some(line) = line {
+            return self.end_line(&format!(" {line}"));
+        }
+        match value {
+            Value::Scalar(_) => {}
+            _ if is_item => self.out.push(' '),
+            _ => self.end_line(""),
+        }
+        match value {
+            Value::Scalar(scalar) => self.block_text(scalar, indent),
+            Value::List(items) => self.list(items, indent + INDENT, form.of_items(), is_item),
+            Value::Map(map) => self.map(map, indent + INDENT, is_item),
         }
     }
 
@@ -132,18 +140,7 @@ impl Writer {
                 self.indent(indent);
             }
             self.out.push('-');
-            match (item, line) {
-                (_, Some(line)) => self.end_line(&format!(" {line}")),
-                (Value::Scalar(scalar), None) => self.block_text(scalar, indent),
-                (Value::List(items), None) => {
-                    self.out.push(' ');
-                    self.list(items, indent + INDENT, form.of_items(), true);
-                }
-                (Value::Map(map), None) => {
-                    self.out.push(' ');
-                    self.map(map, indent + INDENT, true);
-                }
-            }
+            self.value(item, line, indent, form, true);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::grammar::Scalar::{Bool, Duration as Time, Template as TemplateText, T
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::record::record;
 use crate::grammar::{Key, key};
-use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, Source, TextTest};
+use crate::plan::{Check, GrpcCall, GrpcStep, LedgerPlan, RequestKind, RequestPlan, TextTest};
 use crate::protobuf::{Method, MethodName};
 use crate::template::{Encoding, Template};
 use crate::yaml::{Content, Node, Position, one_or_many};
@@ -169,19 +169,7 @@ fn over(
     (action, ledger): (GrpcStep, Option<LedgerPlan>),
     expected: Option<&Node>,
 ) {
-    let words = || step.verb.text().unwrap_or_default().to_owned();
-    let Some(label) = session.label_or(step, step.node.position, words) else { return };
-    let plan = session.request(step, label, (RequestKind::Grpc(action), ledger), expected);
-    if let Some(extract) = step.get("extract") {
-        let no_message =
-            |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        if expected.is_none() {
-            session.reader.sink.error(extract, "there is no message to extract from without expect");
-        } else if plan.extractions.iter().any(|extraction| no_message(&extraction.source)) {
-            session.reader.sink.error(extract, "a message has neither status nor metadata nor cookies");
-        }
-    }
-    session.push_request(step, plan);
+    session.over_messages(step, (RequestKind::Grpc(action), ledger), expected, "metadata");
 }
 
 fn metadata(session: &mut Session<'_, '_>, step: &Step<'_>) -> Vec<(String, Template)> {

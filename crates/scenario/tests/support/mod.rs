@@ -3,12 +3,23 @@
 use std::path::Path;
 
 use tidemark_scenario::plan::{Check, Extraction, Op, Plan, SessionKind, Source, TextTest, WhenMissing};
-use tidemark_scenario::{Context, Diagnostics, Shared, Slot, load_text};
+use tidemark_scenario::{Context, Diagnostics, Shared, Slot, check_text, load_text};
 use tidemark_wire::json;
 
 /// What a text is compiled to.
 pub fn load(text: &str) -> Result<Plan, Diagnostics> {
     load_text("t.yaml", text, Path::new("."), &[])
+}
+
+/// The same, and what is told of it, warnings included.
+pub fn checked(text: &str) -> (Option<Plan>, Diagnostics) {
+    check_text("t.yaml", text, Path::new("."), &[])
+}
+
+/// A session of these steps, with what stands before and behind it.
+pub fn scenario(before: &str, steps: &str, behind: &str) -> String {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    format!("{before}sessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n{behind}")
 }
 
 /// The first line of each mistake in a text with `old` replaced by `new`.

@@ -20,8 +20,7 @@ fn of_labels(objectives: &[&str], answered: u32, us: u64) -> Verdict {
     let mut drain = ThreadInterval::empty(0, 10_000_000, 20_000_000);
     drain.series = vec![series(1, Outcome::Ok, us, 10 * (9 - answered))];
     totals.add_interval(&drain);
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&Evidence::of(&plan, &totals, &summary)).0
+    verdict_of(&plan, &totals)
 }
 
 #[test]
@@ -55,8 +54,7 @@ fn of_many_labels(open: [u64; 20]) -> Verdict {
         .map(|label| series(label, Outcome::Ok, 1_000_000, if label < 23 { 5 } else { open[19] as u32 }))
         .collect();
     totals.add_interval(&drain);
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&Evidence::of(&plan, &totals, &summary)).0
+    verdict_of(&plan, &totals)
 }
 
 #[test]
@@ -69,31 +67,13 @@ fn a_label_of_many_that_had_more_under_way_at_last_by_chance_is_healthy() {
 
 #[test]
 fn a_label_that_fails_always_is_more_than_half_may() {
-    let judged = |bad| {
-        let mut plan = Plan { labels: vec!["Browse".into(), "Pay".into()], ..plan(CLOSED, &[]) };
-        plan.objectives = vec![Objective::read("errors < 50%").unwrap()];
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 380)], ..RAN });
-        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        rare.series = vec![series(1, Outcome::Status, 1_000, bad)];
-        totals.add_interval(&rare);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0.status
-    };
+    let judged = |bad| beside_a_rare_label(&["errors < 50%"], 380, bad, 0).status;
     assert_eq!((judged(20), judged(5)), (Status::Fail, Status::Pass));
 }
 
 #[test]
 fn a_label_may_fail_as_much_as_the_run_may() {
-    let judged = |objectives: &[&str], bad, good| {
-        let mut plan = Plan { labels: vec!["List".into(), "Pay".into()], ..plan(CLOSED, &[]) };
-        plan.objectives = objectives.iter().map(|text| Objective::read(text).unwrap()).collect();
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 90_000)], ..RAN });
-        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
-        totals.add_interval(&rare);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0.status
-    };
+    let judged = |objectives: &[&str], bad, good| beside_a_rare_label(objectives, 90_000, bad, good).status;
     assert_eq!(judged(&["errors < 20%"], 8, 92), Status::Pass);
     assert_eq!(judged(&["errors < 20%"], 60, 40), Status::Fail);
     assert_eq!(judged(&["errors < 10"], 8, 92), Status::Pass);
@@ -132,8 +112,7 @@ fn of_a_target(more: f64) -> Verdict {
     drain.series =
         labels.iter().map(|label| series(*label, Outcome::Ok, 1_000_000, 5 + (20.0 * more) as u32)).collect();
     totals.add_interval(&drain);
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&Evidence::of(&plan, &totals, &summary)).0
+    verdict_of(&plan, &totals)
 }
 
 #[test]

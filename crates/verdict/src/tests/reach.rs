@@ -44,8 +44,7 @@ fn a_first_label_that_two_kinds_share_says_not_how_many_began_of_each() {
             ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
         browsed.series = vec![series(1, Outcome::Ok, 1_000, sessions)];
         totals.add_interval(&browsed);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0.status
+        verdict_of(&plan, &totals).status
     };
     assert_eq!((judged(1, 80), judged(1, 2_000)), (Status::Pass, Status::Pass));
     assert_eq!((judged(1, 20_000), judged(999, 80)), (Status::Invalid, Status::Invalid));
@@ -65,8 +64,7 @@ fn a_kind_with_a_load_of_its_own_is_judged_by_its_own_sessions() {
         interval.sessions_begun = begun.to_vec();
         interval.series = vec![series(0, Outcome::Ok, 1_000, 1_000), series(1, Outcome::Ok, 1_000, 1_000)];
         totals.add_interval(&interval);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0
+        verdict_of(&plan, &totals)
     };
     assert_eq!(judged(&[(0, 1_000)]).status, Status::Pass, "no admin came, by chance");
     let verdict = judged(&[(0, 999), (1, 1)]);
@@ -117,8 +115,7 @@ fn a_condition_that_nobody_knows_to_hold_may_never_hold() {
         );
         let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
         let totals = totals(&plan, &Ran { ended: &[ok(1_000, 500)], ..RAN });
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence::of(&plan, &totals, &summary)).0.status
+        verdict_of(&plan, &totals).status
     };
     assert_eq!(judged(", when missing: clear", "${next}"), Status::Pass);
     assert_eq!(judged(", when missing: keep", "${next}"), Status::Pass);

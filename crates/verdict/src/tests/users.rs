@@ -73,8 +73,7 @@ fn two_kinds(objectives: &str, users: (u32, u32), outcome: Outcome, measured: bo
         }
         totals.add_interval(&interval);
     }
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&Evidence::of(&plan, &totals, &summary)).0
+    verdict_of(&plan, &totals)
 }
 
 #[test]

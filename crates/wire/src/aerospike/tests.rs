@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -93,15 +94,7 @@ fn understood(
 ) -> Result<Understood, ReplyError> {
     let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 64 });
     decoder.start(wanted, keep);
-    let mut taken = 0;
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        taken += decoded.consumed;
-        if decoded.complete {
-            break;
-        }
-        assert_eq!(decoded.consumed, piece.len());
-    }
+    let (taken, _) = testing::in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     assert_eq!(taken, bytes.len(), "whole");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |name: &str| decoder.field(name).map(text);
@@ -210,15 +203,8 @@ fn a_node_is_asked_and_its_answer_read() {
     assert_eq!(out, b"\x02\x01\0\0\0\0\0\x11build\nnamespaces\n");
     let answer = b"\x02\x01\0\0\0\0\0\x1cbuild\t8.1.0\nnamespaces\ttest\nrest";
     let mut decoder = InfoDecoder::default();
-    let mut taken = 0;
-    for byte in answer.chunks(1) {
-        let decoded = decoder.decode(byte).unwrap();
-        taken += decoded.consumed;
-        if decoded.complete {
-            break;
-        }
-    }
-    assert_eq!(taken, answer.len() - 4);
+    let taken = testing::in_pieces(answer, 1, |byte| decoder.decode(byte)).unwrap();
+    assert_eq!(taken, (answer.len() - 4, true));
     assert_eq!((decoder.answer("build"), decoder.answer("namespaces")), (Some("8.1.0"), Some("test")));
     assert_eq!(decoder.answer("node"), None);
 }

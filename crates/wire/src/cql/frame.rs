@@ -224,6 +224,13 @@ pub mod write {
         let Ok(()) = result;
     }
 
+    fn long_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+        certain(long(out, |out| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        }));
+    }
+
     fn string(text: &str, out: &mut Vec<u8>) {
         let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
         out.extend_from_slice(&length.to_be_bytes());
@@ -256,20 +263,15 @@ pub mod write {
     /// A statement to be prepared.
     pub fn prepare(stream: i16, text: &str, out: &mut Vec<u8>) {
         certain(frame(opcode::PREPARE, stream, out, |out| {
-            long(out, |out| {
-                out.extend_from_slice(text.as_bytes());
-                Ok(())
-            })
+            long_bytes(text.as_bytes(), out);
+            Ok(())
         }));
     }
 
     /// A statement as text, without values.
     pub fn query(text: &str, consistency: u16, out: &mut Vec<u8>) {
         certain(frame(opcode::QUERY, 0, out, |out| {
-            certain(long(out, |out| {
-                out.extend_from_slice(text.as_bytes());
-                Ok(())
-            }));
+            long_bytes(text.as_bytes(), out);
             out.extend_from_slice(&consistency.to_be_bytes());
             out.push(0);
             Ok(())
@@ -279,20 +281,12 @@ pub mod write {
     /// A statement as text, without values, of whose rows so many come at once: the first, or those behind a page.
     pub fn query_page(text: &str, consistency: u16, rows: i32, behind: Option<&[u8]>, out: &mut Vec<u8>) {
         certain(frame(opcode::QUERY, 0, out, |out| {
-            certain(long(out, |out| {
-                out.extend_from_slice(text.as_bytes());
-                Ok(())
-            }));
+            long_bytes(text.as_bytes(), out);
             out.extend_from_slice(&consistency.to_be_bytes());
             out.push(PAGE_SIZE | if behind.is_some() { PAGING_STATE } else { 0 });
             out.extend_from_slice(&rows.to_be_bytes());
-            match behind {
-                Some(state) => long(out, |out| {
-                    out.extend_from_slice(state);
-                    Ok(())
-                }),
-                None => Ok(()),
-            }
+            behind.into_iter().for_each(|state| long_bytes(state, out));
+            Ok(())
         }));
     }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing;
 
 fn int(number: i32) -> [u8; 4] {
     number.to_be_bytes()
@@ -44,16 +45,7 @@ type Understood = Result<(usize, bool, Kind, String), CqlError>;
 fn in_pieces(columns: Option<Columns>, bytes: &[u8], keep: bool, piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 512 });
     decoder.start(columns.map(Arc::new), keep);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes.max(1)) {
-        let decoded = decoder.decode(piece)?;
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-        assert_eq!(decoded.consumed, piece.len());
-    }
+    let (taken, complete) = testing::in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     Ok((taken, complete, decoder.kind(), String::from_utf8_lossy(decoder.body()).into_owned()))
 }
 

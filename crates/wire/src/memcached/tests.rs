@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing;
 
 fn decoded(form: Form, keys: &str, input: &str) -> Result<(Kind, String), ReplyError> {
     let mut decoder = ReplyDecoder::new(ReplyLimits::default());
@@ -196,16 +197,7 @@ type Understood = Result<(usize, bool, Kind, Vec<u8>), ReplyError>;
 fn in_pieces(form: Form, bytes: &[u8], piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 64 });
     decoder.start(form, b"a b", true);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes) {
-        let decoded = decoder.decode(piece)?;
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-        assert_eq!(decoded.consumed, piece.len());
-    }
+    let (taken, complete) = testing::in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     Ok((taken, complete, decoder.kind(), decoder.body().to_vec()))
 }
 

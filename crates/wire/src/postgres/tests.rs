@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing;
 
 /// A message of a server.
 fn message(kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -43,16 +44,7 @@ type Understood = Result<(usize, bool, Kind, String, String), PostgresError>;
 fn in_pieces(columns: Option<&[(&str, u32)]>, bytes: &[u8], piece_bytes: usize) -> Understood {
     let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 256 });
     decoder.start(columns.map(|columns| Arc::new(Columns::read(&described(columns)).unwrap())), true);
-    let (mut taken, mut complete) = (0, false);
-    for piece in bytes.chunks(piece_bytes.max(1)) {
-        let decoded = decoder.decode(piece)?;
-        taken += decoded.consumed;
-        complete = decoded.complete;
-        if complete {
-            break;
-        }
-        assert_eq!(decoded.consumed, piece.len());
-    }
+    let (taken, complete) = testing::in_pieces(bytes, piece_bytes, |piece| decoder.decode(piece))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((taken, complete, decoder.kind(), text(decoder.body()), text(decoder.tag())))
 }

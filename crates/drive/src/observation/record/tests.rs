@@ -13,8 +13,19 @@ fn times(due_ns: u64, end_ns: u64) -> Times {
 
 /// A recorder of so many labels, and what it hands over.
 fn recording(labels: usize, window: (u64, u64)) -> (Recorder, Receiver<ThreadInterval>) {
-    let ((sink, intervals), (_, returned)) = (sync_channel(16), sync_channel(16));
+    let ((sink, intervals), (_, returned)) = (sync_channel(64), sync_channel(64));
     (Recorder::new(0, labels, 0, window, Some(Exchange { sink, returned })), intervals)
+}
+
+/// Ends it, and takes all that it has handed over.
+fn finished(
+    mut recorder: Recorder,
+    intervals: &Receiver<ThreadInterval>,
+    end_ns: u64,
+) -> Vec<ThreadInterval> {
+    recorder.finish(end_ns, Gauges::default());
+    drop(recorder);
+    intervals.iter().collect()
 }
 
 #[test]
@@ -24,10 +35,10 @@ fn intervals_end_at_seconds_and_at_the_windows_edges() {
     let window = (S + S / 2, 3 * S + S / 4);
     let mut recorder = Recorder::new(2, 1, S / 10, window, Some(Exchange { sink, returned }));
     recorder.cut(5 * S, Gauges::default());
-    recorder.finish(5 * S + 7_000, Gauges::default());
-    drop(recorder);
-    let all: Vec<(u64, u64, bool)> =
-        intervals.iter().map(|i| (i.start_us / 1_000, i.end_us / 1_000, i.in_window)).collect();
+    let all: Vec<(u64, u64, bool)> = finished(recorder, &intervals, 5 * S + 7_000)
+        .iter()
+        .map(|i| (i.start_us / 1_000, i.end_us / 1_000, i.in_window))
+        .collect();
     assert_eq!(
         all,
         [
@@ -58,9 +69,7 @@ fn the_window_ends_with_a_stop_and_what_was_due_before_it_is_measured() {
     for due in [2 * S + 1, seen, 3 * S] {
         recorder.ended(0, Outcome::Unfinished, &times(due, 12 * S));
     }
-    recorder.finish(12 * S + 5_000, Gauges::default());
-    drop(recorder);
-    let all: Vec<ThreadInterval> = intervals.iter().collect();
+    let all = finished(recorder, &intervals, 12 * S + 5_000);
     let within: Vec<(u64, u64)> =
         all.iter().filter(|i| i.in_window).map(|i| (i.start_us, i.end_us)).collect();
     assert_eq!(within, [(1_000_000, 2_000_000), (2_000_000, 2_500_000)]);
@@ -75,9 +84,8 @@ fn a_stop_after_the_window_or_before_it_moves_nothing_into_it() {
         let (mut recorder, intervals) = recording(1, (S, 2 * S));
         recorder.cut(stop, Gauges::default());
         recorder.end_window(stop, stop);
-        recorder.finish(4 * S, Gauges::default());
-        drop(recorder);
-        intervals.iter().filter(|i| i.in_window).map(|i| (i.start_us, i.end_us)).collect::<Vec<_>>()
+        let all = finished(recorder, &intervals, 4 * S);
+        all.iter().filter(|i| i.in_window).map(|i| (i.start_us, i.end_us)).collect::<Vec<_>>()
     };
     assert_eq!(within(S / 2), []);
     assert_eq!(within(3 * S), [(1_000_000, 2_000_000)]);
@@ -92,9 +100,7 @@ fn a_request_is_measured_by_when_it_was_due() {
         recorder.ended(1, Outcome::Ok, &times(due, end));
         recorder.body(1, due, 100);
     }
-    recorder.finish(3 * S + 1, Gauges::default());
-    drop(recorder);
-    let all: Vec<ThreadInterval> = intervals.iter().collect();
+    let all = finished(recorder, &intervals, 3 * S + 1);
     let counts = |measured| -> u64 {
         let of = all.iter().flat_map(|i| &i.series).filter(|s| s.measured == measured);
         of.map(|s| s.response_time_us.len()).sum()
@@ -123,9 +129,10 @@ fn a_wait_for_a_core_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_t
     recorder.cut(2 * S, Gauges::default());
     // from 2.2 s on, until 3.9 s: nobody sees it before it is over
     told.say(26 * S / 10, 31);
-    recorder.finish(39 * S / 10, Gauges::default());
-    drop(recorder);
-    let all: Vec<_> = intervals.iter().map(|i| (i.in_window, i.core_waits.unwrap().waited_us)).collect();
+    let all: Vec<_> = finished(recorder, &intervals, 39 * S / 10)
+        .iter()
+        .map(|i| (i.in_window, i.core_waits.unwrap().waited_us))
+        .collect();
     assert_eq!(all, [(false, 400_000), (true, 500_000), (true, 800_000), (false, 900_000)]);
 }
 
@@ -140,9 +147,8 @@ fn an_absence_over_the_windows_edges_is_in_the_window_as_far_as_it_lies_there() 
         recorder.look(now_ns);
     }
     // there until half of the warm-up, back in the drain
-    recorder.finish(35 * S / 10, Gauges::default());
-    drop(recorder);
-    let all: Vec<_> = intervals.iter().map(|i| (i.in_window, i.absent_us)).collect();
+    let all: Vec<_> =
+        finished(recorder, &intervals, 35 * S / 10).iter().map(|i| (i.in_window, i.absent_us)).collect();
     let [(false, before_us), within @ .., (false, after_us)] = &all[..] else { panic!("{all:?}") };
     assert_eq!(within, [(true, 1_000_000), (true, 1_000_000)]);
     assert_eq!(*after_us, 500_000);
@@ -157,9 +163,10 @@ fn a_request_is_late_in_the_window_where_it_was_due_in_it() {
         recorder.cut(left_ns, Gauges::default());
         recorder.lag(due_ns, left_ns - due_ns);
     }
-    recorder.finish(5 * S, Gauges::default());
-    drop(recorder);
-    let all: Vec<_> = intervals.iter().map(|i| (i.lag_us.len(), i.unmeasured_lag_us.len())).collect();
+    let all: Vec<_> = finished(recorder, &intervals, 5 * S)
+        .iter()
+        .map(|i| (i.lag_us.len(), i.unmeasured_lag_us.len()))
+        .collect();
     assert_eq!(all, [(0, 0), (1, 1), (0, 0), (0, 0), (1, 1)]);
 }
 
@@ -171,9 +178,7 @@ fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
         let times = Times { due_ns: 7_000, sent_ns: None, end_ns: 1_007_000, own_ns };
         recorder.ended(0, Outcome::Ok, &times);
     }
-    recorder.finish(S / 2, Gauges::default());
-    drop(recorder);
-    let all: Vec<ThreadInterval> = intervals.iter().collect();
+    let all = finished(recorder, &intervals, S / 2);
     let series = &all[0].series[0];
     assert_eq!((series.response_time_us.min(), series.response_time_us.len()), (1_000, 3));
     let less_lag = &series.response_time_less_lag_us;
@@ -189,9 +194,7 @@ fn what_the_driver_turned_to_late_is_told_with_the_interval_in_which_it_was_due(
     for due_ns in [3 * S - 1, 2 * S + S / 4, 2 * S, S + 1, S, 4 * S] {
         recorder.offered(0, due_ns);
     }
-    recorder.finish(5 * S, Gauges::default());
-    drop(recorder);
-    let all: Vec<ThreadInterval> = intervals.iter().collect();
+    let all = finished(recorder, &intervals, 5 * S);
     assert!(all[..5].iter().all(|interval| interval.offered_earlier.is_empty()));
     let last = all.last().unwrap();
     assert_eq!(last.offered, 6);
@@ -291,9 +294,7 @@ fn what_is_measured_is_handed_over_with_the_interval_and_its_room_comes_back() {
 
 #[test]
 fn what_users_lost_is_the_part_of_their_requests_within_the_window() {
-    let (sink, intervals) = sync_channel(64);
-    let (_back, returned) = sync_channel(64);
-    let mut recorder = Recorder::new(0, 2, 0, (10 * S, 20 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(2, (10 * S, 20 * S));
     let lost = |recorder: &mut Recorder, outcome, due, end| {
         recorder.cut(end, Gauges::default());
         recorder.came_to_nothing(outcome, &times(due, end));
@@ -307,35 +308,28 @@ fn what_users_lost_is_the_part_of_their_requests_within_the_window() {
     lost(&mut recorder, Outcome::Ok, 9 * S, 25 * S);
     lost(&mut recorder, Outcome::Unfinished, 17 * S, 30 * S);
     lost(&mut recorder, Outcome::Unfinished, 14 * S, 30 * S);
-    recorder.finish(31 * S, Gauges::default());
-    drop(recorder);
     let mut sum = tidemark_record::LostTime::default();
-    intervals.iter().for_each(|interval| sum.add(&interval.lost_time));
+    finished(recorder, &intervals, 31 * S).iter().for_each(|interval| sum.add(&interval.lost_time));
     assert_eq!((sum.refused_us, sum.waited_us), (1_000_000, 2_000_000 + 10_000_000 + 3_000_000 + 6_000_000));
     assert_eq!((sum.stuck_us, sum.stuck), (16_000_000, 2));
 }
 
 #[test]
 fn what_is_open_is_told_by_label() {
-    let (sink, intervals) = sync_channel(64);
-    let (_back, returned) = sync_channel(64);
-    let mut recorder = Recorder::new(0, 3, 0, (0, 9 * S), Some(Exchange { sink, returned }));
+    let (mut recorder, intervals) = recording(3, (0, 9 * S));
     [0, 2, 2].iter().for_each(|label| recorder.offered(*label, 7));
     recorder.cut(S, Gauges::default());
     recorder.ended(2, Outcome::Ok, &times(7, S + 5));
     recorder.dropped(0, 7);
-    recorder.finish(2 * S - 1, Gauges::default());
-    drop(recorder);
-    let open: Vec<_> = intervals.iter().map(|interval| interval.open_by_label).collect();
+    let all = finished(recorder, &intervals, 2 * S - 1);
+    let open: Vec<_> = all.into_iter().map(|interval| interval.open_by_label).collect();
     assert_eq!(open, [vec![(0, 1), (2, 2)], vec![(2, 1)]]);
 }
 
 #[test]
 fn what_was_due_in_a_phase_is_of_it_whenever_it_ends_and_intervals_end_with_phases() {
-    let (sink, intervals) = sync_channel(16);
-    let (_back, returned) = sync_channel(16);
-    let mut recorder = Recorder::new(0, 1, 0, (S / 2, 3 * S), Some(Exchange { sink, returned }))
-        .with_phases(vec![S / 2, 3 * S / 2, 3 * S]);
+    let (recorder, intervals) = recording(1, (S / 2, 3 * S));
+    let mut recorder = recorder.with_phases(vec![S / 2, 3 * S / 2, 3 * S]);
     // the last one is due after the load
     for due_ns in [S / 4, S, 2 * S, 3 * S + 1] {
         recorder.cut(due_ns, Gauges::default());

@@ -2,11 +2,11 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, ThreadInterval, summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, summarize,
 };
 
 use super::*;
-use crate::test_run::timed;
+use crate::test_run::{self, timed};
 
 const LABELS: [&str; 2] = ["Search", "Checkout"];
 
@@ -26,9 +26,7 @@ fn write(dir: &Path, of: &Recipe) {
     let mut writer = RunWriter::create(dir, &labels, "").unwrap();
     writer.threads(1);
     for second in 0..of.seconds {
-        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        one.in_window = true;
-        (one.offered, one.measured_offered) = (200, 200);
+        let mut one = test_run::second(second, 200);
         // a second differs from the next by a little
         let off = second % 3 * 20;
         let series = |label: u16, outcome, count: u32| {
@@ -115,7 +113,7 @@ fn a_difference_of_one_label_is_found_and_said_in_a_sentence() {
     }
     assert_eq!(json["covers"], "between-rounds");
     assert_eq!(json["comparisons"][0]["label"], serde_json::Value::Null);
-    crate::json::tests::assert_fits(&json, &Claims::schema());
+    crate::json::tests::assert_fits_verb(&json, "compare");
 }
 
 #[test]
@@ -232,7 +230,7 @@ fn more_failures_are_said_first_and_can_be_judged() {
     let json: serde_json::Value = serde_json::from_str(&claims.json()).unwrap();
     assert_eq!(json["errors"][0]["side"], "B");
     assert_eq!(json["errors"][0]["share_to"], 0.0);
-    crate::json::tests::assert_fits(&json, &Claims::schema());
+    crate::json::tests::assert_fits_verb(&json, "compare");
     let blocks = crate::blocks::claims(&claims, None, &[]);
     let shown = crate::blocks::tests::shown(&blocks, 80);
     let row = shown.lines().find(|line| line.trim_start().starts_with("errors ")).unwrap();
@@ -415,7 +413,7 @@ fn a_side_that_loses_writes_or_ends_is_said_first() {
     assert_eq!((claims.broken.len(), claims.broken[0].runs, claims.broken[0].of), (1, 6, 6));
     let json: serde_json::Value = serde_json::from_str(&claims.json()).unwrap();
     assert_eq!(json["broken"][0]["side"], "B");
-    crate::json::tests::assert_fits(&json, &Claims::schema());
+    crate::json::tests::assert_fits_verb(&json, "compare");
     // the other way round, and with a part of the runs
     let mut some = a.clone();
     let lossy = fail(some.runs.drain(..2).collect(), &[missed("lost = 0 missed: 3501")]);

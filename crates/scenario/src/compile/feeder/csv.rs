@@ -114,7 +114,7 @@ fn decode(bytes: Vec<u8>, encoding: Encoding) -> Result<String, String> {
         Encoding::Windows1252 => bytes.into_iter().map(windows_1252).collect(),
         Encoding::Utf16 => utf_16(&bytes).ok_or("it is not UTF-16; give another `encoding`")?,
     };
-    Ok(without_mark(text))
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 fn windows_1252(byte: u8) -> char {
@@ -129,10 +129,6 @@ fn utf_16(bytes: &[u8]) -> Option<String> {
     let (pairs, []) = bytes.as_chunks::<2>() else { return None };
     let unit = if bytes.starts_with(&[0xfe, 0xff]) { u16::from_be_bytes } else { u16::from_le_bytes };
     char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<_, _>>().ok()
-}
-
-fn without_mark(text: String) -> String {
-    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
 }
 
 /// What to do about a file that is not UTF-8 from this byte on.
