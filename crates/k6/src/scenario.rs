@@ -11,6 +11,8 @@ use crate::options::{Executor, ScenarioOf, Stage};
 use crate::rehearsal::Sent;
 use crate::script::{GrpcTarget, Script};
 
+/// Most users that a stage adds one by one, as k6 does; among more, one more or less changes little.
+const RISE_MOST: f64 = 100.0;
 /// Where nothing is sent is never connected to.
 const NOBODYS_ADDRESS: &str = "127.0.0.1:9";
 
@@ -166,10 +168,11 @@ pub(crate) fn scenario(
         (of.name.clone(), session)
     };
     let end = scenarios.iter().map(|of| of.start + of.executor.duration()).max().unwrap_or_default();
+    let given_users = script.given.vus.is_some();
     let load = match scenarios {
-        [only] if is_alone => load(only, end),
+        [only] if is_alone => load(only, end, given_users),
         all => Load {
-            sessions: all.iter().map(|of| (of.name.clone(), load(of, end))).collect(),
+            sessions: all.iter().map(|of| (of.name.clone(), load(of, end, given_users))).collect(),
             ..Load::default()
         },
     };
@@ -224,8 +227,8 @@ pub(crate) fn scenario(
     })
 }
 
-/// One scenario's load, which lasts as long as all together.
-fn load(of: &ScenarioOf, end: Duration) -> Load {
+/// One scenario's load, which lasts as long as all together. `given_users` is whether the command line says how many users.
+fn load(of: &ScenarioOf, end: Duration, given_users: bool) -> Load {
     let is_whole = of.start.is_zero() && of.executor.duration() == end;
     let simple = |users: Option<Scalar>, rate: Option<Value>| Load {
         users,
@@ -251,7 +254,11 @@ fn load(of: &ScenarioOf, end: Duration) -> Load {
         | Executor::SharedIterations { vus, max: duration, .. }
         | Executor::PerVuIterations { vus, max: duration, .. } => (true, levels(*vus as f64, &[], *duration)),
         Executor::ConstantArrivalRate { rate, duration, .. } => (false, levels(*rate, &[], *duration)),
-        Executor::RampingVus { from, stages } => (true, levels(*from as f64, stages, Duration::ZERO)),
+        Executor::RampingVus { from, stages } => {
+            let levels = levels(*from as f64, stages, Duration::ZERO);
+            // a number that is given scales every level
+            (true, if given_users { levels } else { levels.into_iter().flat_map(rising).collect() })
+        }
         Executor::RampingArrivalRate { from, stages, .. } => (false, levels(*from, stages, Duration::ZERO)),
     };
     let rest = end.saturating_sub(of.start + of.executor.duration());
@@ -306,8 +313,36 @@ fn levels(from: f64, stages: &[Stage], whole: Duration) -> Vec<(Duration, f64, f
     stretches
 }
 
+/// Stretches of users that rise as k6's do: the first more begins after one part of as many as there are more, the last one
+/// with the next stretch. Ours begin at the begin of their parts.
+fn rising((time, from, to): (Duration, f64, f64)) -> Vec<(Duration, f64, f64)> {
+    let more = to - from;
+    if !(1.0..=RISE_MOST).contains(&more) {
+        return vec![(time, from, to)];
+    }
+    let part = time.div_f64(more);
+    let rest = (time.saturating_sub(part), from, to - 1.0);
+    std::iter::once((part, from, from)).chain((more > 1.0).then_some(rest)).collect()
+}
+
 /// A rate without what binary fractions add.
 fn rate_of(per_second: f64) -> String {
     const DIGITS: f64 = 1e6;
     format!("{}/s", (per_second * DIGITS).round() / DIGITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Held against k6 1.8: of 1 to 5 in 4 s, the second user begins after one.
+    #[test]
+    fn users_rise_as_those_of_k6() {
+        let s = Duration::from_secs;
+        assert_eq!(rising((s(4), 1.0, 5.0)), [(s(1), 1.0, 1.0), (s(3), 1.0, 4.0)]);
+        assert_eq!(rising((s(2), 0.0, 1.0)), [(s(2), 0.0, 0.0)]);
+        for other in [(s(4), 5.0, 1.0), (s(4), 3.0, 3.0), (s(4), 0.0, 1_000.0)] {
+            assert_eq!(rising(other), [other]);
+        }
+    }
 }
