@@ -9,7 +9,7 @@ const PATTERN_MAX: usize = 1 << 10;
 /// Most brackets of a selector.
 const BRACKETS_MAX: usize = 10;
 /// What stands behind a `:`, and means the same in all tools.
-const CLASSES: [&str; 15] = [
+const CLASSES: [&str; 14] = [
     "empty",
     "first-child",
     "first-of-type",
@@ -24,7 +24,6 @@ const CLASSES: [&str; 15] = [
     "nth-of-type",
     "only-child",
     "only-of-type",
-    "root",
 ];
 
 /// Which of several is taken.

@@ -253,15 +253,15 @@ impl<'a> Making<'a> {
         let test: Value = if node.flag("EXPECT_NULL") && is_valued {
             match is_inverted {
                 true => Map::from([("exists", Value::from(true))]).into(),
-                false if is_jmes => Map::from([("absent", true)]).into(),
+                false if is_jmes => Map::from([("exists", false)]).into(),
                 false => Scalar::null().into(),
             }
         } else if is_inverted && is_valued {
             return self.leave_out(node, &format!("{would}, that it is not {}", super::shown(expected)));
+        } else if !is_valued && is_jmes {
+            Map::from([("exists", !is_inverted)]).into()
         } else if is_inverted {
             Map::from([("absent", true)]).into()
-        } else if !is_valued && is_jmes {
-            Map::from([("exists", true)]).into()
         } else if !is_valued {
             // there, be it null
             let count = self.own_name("found");
