@@ -10,6 +10,8 @@ use crate::plan::{concat, quoted};
 
 /// Most groups of an expression that are variables of their own.
 const GROUPS_MAX: usize = 50;
+/// The reader of HTML: JSOUP, which makes one blank of several, or JODD.
+const HTML_READER: &str = "HtmlExtractor.extractor_impl";
 
 impl<'a> Making<'a> {
     /// What extractors around keep of an answer.
@@ -522,9 +524,6 @@ pub(super) fn not_set_by(node: &Node<'_>) -> Vec<String> {
     };
     names.iter().map(|name| node.text(name).trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
-
-/// The reader of HTML: JSOUP, which makes one blank of several, or JODD.
-const HTML_READER: &str = "HtmlExtractor.extractor_impl";
 
 /// What an extractor without a counterpart would have done.
 pub(super) fn would(node: &Node<'_>) -> Option<String> {
