@@ -25,6 +25,7 @@ mod foreign;
 mod form;
 mod har;
 mod holes;
+mod javascript;
 mod jmeter;
 mod left_out;
 mod list;

@@ -473,8 +473,8 @@ fn install(ctx: &Ctx<'_>, host: &Rc<Host>) -> Result<()> {
 }
 
 #[cfg(not(feature = "html"))]
-fn no_html(ctx: Ctx<'_>) -> Result<()> {
-    Err(thrown(&ctx, "this build has no k6/html; build it with --features html"))
+pub(crate) fn no_html(ctx: Ctx<'_>) -> Result<()> {
+    Err(thrown(&ctx, "this build reads no HTML; build it with --features html"))
 }
 
 /// Makes `__ENV`: what all have, and what a scenario has besides.

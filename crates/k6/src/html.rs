@@ -1,4 +1,4 @@
-//! HTML for scripts: a page is parsed once, its nodes are numbers in the order of the document.
+//! HTML for scripts and `js` steps: a page is parsed once, its nodes are numbers in the order of the document.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -12,12 +12,14 @@ use rquickjs::class::{Class, JsClass, Readable, Trace, Tracer};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Constructor, Func, Opt};
 use rquickjs::{Ctx, Function, JsLifetime, Object, Result, Value};
+use tidemark_scenario::units::Size;
 
 use crate::host;
 use crate::modules::thrown;
 
-/// Most memory of the pages that a user keeps at once, bytes: their text, and so many for each node.
+/// Most memory of the pages that a user of a script keeps at once, bytes.
 const BYTES_MAX: usize = 64 << 20;
+/// What a node counts besides the page's text, bytes.
 const NODE_BYTES: usize = 128;
 /// Deepest page. The parser takes time with the square of it.
 const DEPTH_MAX: usize = 1_000;
@@ -28,13 +30,22 @@ const SELECTOR_MAX: usize = 4 << 10;
 /// Most brackets of a selector: its parser goes a level deeper for each.
 const BRACKETS_MAX: usize = 20;
 
+/// What bounds the pages of a runtime.
+pub(crate) struct Bounds {
+    /// Of all pages at once, bytes: their text, and so many for each node.
+    pub bytes: Rc<Cell<usize>>,
+    pub bytes_max: usize,
+    /// Whether what parses has had its time.
+    pub is_over: Box<dyn Fn() -> bool>,
+}
+
 /// A parsed page. The script's garbage collector ends it.
 struct Page {
     document: Document,
     nodes: Vec<NodeId>,
     numbers: HashMap<NodeId, u32>,
     bytes: usize,
-    /// Of all pages of the user.
+    /// Of all pages of the runtime.
     all: Rc<Cell<usize>>,
 }
 
@@ -84,8 +95,17 @@ pub(crate) fn install(natives: &Object<'_>) -> Result<()> {
 fn first_parse<'js>(ctx: Ctx<'js>, text: Value<'js>, url: Value<'js>) -> Result<Value<'js>> {
     let natives: Object<'js> = ctx.globals().get("__k6")?;
     crate::bytes::install(&natives)?;
-    crate::urls::install(&natives)?;
-    natives.set("page", Func::from(page))?;
+    let bytes = Rc::clone(&host::host(&ctx)?.html_bytes);
+    load(&ctx, &natives, Bounds { bytes, bytes_max: BYTES_MAX, is_over: Box::new(|| false) })?;
+    let parse: Function<'js> = natives.get("parseHTML")?;
+    parse.call((text, url))
+}
+
+/// Makes `parseHTML` with all that is behind it; the natives are `__k6`, and have what bytes need.
+pub(crate) fn load<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, bounds: Bounds) -> Result<()> {
+    crate::urls::install(natives)?;
+    let page = move |ctx: Ctx<'js>, text: String| page(ctx, &text, &bounds);
+    natives.set("page", Function::new(ctx.clone(), page)?)?;
     natives.set("pageFind", Func::from(find))?;
     natives.set("pageFilter", Func::from(filter))?;
     natives.set("pageStep", Func::from(step))?;
@@ -95,18 +115,16 @@ fn first_parse<'js>(ctx: Ctx<'js>, text: Value<'js>, url: Value<'js>) -> Result<
     natives.set("pageName", Func::from(name))?;
     let mut options = EvalOptions::default();
     options.filename = Some("k6/html".to_owned());
-    ctx.eval_with_options::<(), _>(include_str!("js/html-tree.js"), options)?;
-    let parse: Function<'js> = natives.get("parseHTML")?;
-    parse.call((text, url))
+    ctx.eval_with_options::<(), _>(include_str!("js/html-tree.js"), options)
 }
 
-fn page<'js>(ctx: Ctx<'js>, text: String) -> Result<Its<'js>> {
-    let all = Rc::clone(&host::host(&ctx)?.html_bytes);
-    if all.get() + text.len() * 2 > BYTES_MAX {
+fn page<'js>(ctx: Ctx<'js>, text: &str, bounds: &Bounds) -> Result<Its<'js>> {
+    let all = Rc::clone(&bounds.bytes);
+    if all.get() + text.len() * 2 > bounds.bytes_max {
         // of pages that only hold each other
         ctx.run_gc();
     }
-    let document = parsed(&text, BYTES_MAX.saturating_sub(all.get())).map_err(|why| thrown(&ctx, &why))?;
+    let document = parsed(text, bounds).map_err(|why| thrown(&ctx, &why))?;
     let bytes = text.len() + document.tree.len() * NODE_BYTES;
     all.set(all.get() + bytes);
     let root = document.root();
@@ -116,8 +134,9 @@ fn page<'js>(ctx: Ctx<'js>, text: String) -> Result<Its<'js>> {
     Class::instance(ctx, Page { document, nodes, numbers, bytes, all })
 }
 
-/// A page of no more than so many bytes.
-fn parsed(text: &str, bytes_max: usize) -> std::result::Result<Document, String> {
+/// A page within the bounds.
+fn parsed(text: &str, bounds: &Bounds) -> std::result::Result<Document, String> {
+    let room = bounds.bytes_max.saturating_sub(bounds.bytes.get());
     let tree_builder = TreeBuilderOpts { scripting_enabled: true, ..TreeBuilderOpts::default() };
     let mut parser = parse_document(Document::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
     let mut rest = text;
@@ -127,11 +146,14 @@ fn parsed(text: &str, bytes_max: usize) -> std::result::Result<Document, String>
         rest = next;
         parser.process(piece.into());
         let document = &parser.tokenizer.sink.sink;
-        if text.len() + document.tree.len() * NODE_BYTES > bytes_max {
+        if text.len() + document.tree.len() * NODE_BYTES > room {
             return Err(format!(
-                "parseHTML: the pages that a user keeps take more than {} MiB",
-                BYTES_MAX >> 20
+                "parseHTML: the pages that are kept at once take more than {}",
+                Size(bounds.bytes_max as u64)
             ));
+        }
+        if (bounds.is_over)() {
+            return Err("parseHTML: the page takes too long".into());
         }
         let inner = |node: &NodeRef<'_>| document.tree.last_child_of(&node.id).map(|node| node.id);
         let line = std::iter::successors(Some(document.root().id), |id| {

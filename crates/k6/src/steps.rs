@@ -22,6 +22,8 @@ use tidemark_scenario::units::{Size, Time};
 use tidemark_scenario::{Slot, Value};
 
 use crate::console::Console;
+#[cfg(feature = "html")]
+use crate::html;
 use crate::modules::built_in;
 use crate::{bytes, webcrypto};
 
@@ -41,6 +43,8 @@ const WORDS_MAX: usize = 1_000;
 const STEP: &str = "step";
 /// The module that makes the globals.
 const GLOBALS: &str = "tidemark:steps";
+/// What code that reads pages has in it.
+const PAGE: &str = "html";
 /// Numbers up to this are whole in JavaScript, too.
 const WHOLE_MAX: i64 = (1 << 53) - 1;
 
@@ -267,8 +271,26 @@ impl Loader for OwnModules {
     }
 }
 
+/// What reads pages. A step without it takes no more memory and time.
+#[cfg(feature = "html")]
+fn install_pages<'js>(
+    ctx: &Ctx<'js>,
+    natives: &Object<'js>,
+    host: &Rc<Host>,
+    bytes_max: usize,
+) -> Result<()> {
+    let its = Rc::clone(host);
+    let is_over = Box::new(move || its.has_had_its_time());
+    html::load(ctx, natives, html::Bounds { bytes: Rc::default(), bytes_max, is_over })
+}
+
+#[cfg(not(feature = "html"))]
+fn install_pages(_: &Ctx<'_>, natives: &Object<'_>, _: &Rc<Host>, _: usize) -> Result<()> {
+    natives.set("parseHTML", Func::from(crate::host::no_html))
+}
+
 /// The globals of `js` steps; and what makes an answer of its status.
-fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Function<'js>> {
+fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>, of: &Steps) -> Result<Function<'js>> {
     let natives = Object::new(ctx.clone())?;
     bytes::install(&natives)?;
     webcrypto::install(&natives)?;
@@ -287,6 +309,9 @@ fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Function<'js>> {
     };
     natives.set("head", Func::from(head))?;
     ctx.globals().set("__k6", natives.clone())?;
+    if of.codes.iter().any(|code| code.text.contains(PAGE)) {
+        install_pages(ctx, &natives, host, of.memory)?;
+    }
     Module::evaluate(ctx.clone(), GLOBALS, include_str!("js/steps.js"))?.finish::<()>()?;
     natives.get("answer")
 }
@@ -314,7 +339,7 @@ impl Engine {
         let context = Context::full(&runtime).map_err(failed)?;
         host.begin(READY_MAX);
         let (answer, steps) = context.with(|ctx| {
-            let answer = install(&ctx, host).catch(&ctx).map_err(|error| {
+            let answer = install(&ctx, host, of).catch(&ctx).map_err(|error| {
                 format!("JavaScript cannot begin within {}: {error}", Size(of.memory as u64))
             })?;
             are_over.set(true);

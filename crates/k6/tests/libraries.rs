@@ -477,7 +477,7 @@ fn html_has_bounds() {
             wrong(() => { kept.length = 0; for (let at = 0; at < 20; at++) parseHTML('x'.repeat(4 << 20)); }),
         ];",
     );
-    let wanted = r#"["parseHTML: elements are nested deeper than 1000","parseHTML: the pages that a user keeps take more than 64 MiB","the selector \"p:::\" is not understood; it is one of CSS, with :contains()","the selector is too long or too deep","a",null]"#;
+    let wanted = r#"["parseHTML: elements are nested deeper than 1000","parseHTML: the pages that are kept at once take more than 64MiB","the selector \"p:::\" is not understood; it is one of CSS, with :contains()","the selector is too long or too deep","a",null]"#;
     assert_eq!(told, wanted);
 }
 

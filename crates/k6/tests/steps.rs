@@ -148,6 +148,50 @@ fn an_answer_is_seen_as_in_k6() {
 }
 
 #[test]
+fn pages_are_seen_as_in_k6() {
+    let seen = code(
+        "const rows = res.html('li');
+         vars.x = [res.html().find('a').attr('href'), res.html('a').get(0).href(), rows.size(), rows.first().text(), rows.eq(1).text(),
+           rows.map((at, row) => at + row.attr('id')).join('+'), res.html('h6').get(0)?.textContent() ?? 'none'].join(' ');",
+        &["x"],
+    );
+    let leaks = code(
+        "const page = res.html('li');
+         for (const of of [page.constructor, page.constructor.prototype, page.get(0).constructor.prototype]) {
+           try { of.leak = 1; } catch {}
+         }",
+        &[],
+    );
+    let look = code(
+        "const page = res.html('li');
+         vars.x = [page.constructor.leak, page.leak, page.get(0).leak].every((leak) => leak === undefined);",
+        &["x"],
+    );
+    let hides = code("vars.x = res['ht' + 'ml']('li').size();", &["x"]);
+    let page = || LastAnswer::new(200, b"", b"<ul><li id=a>A<li id=b>B</ul><a href='/b?x=1'>next</a>");
+    let mut ran = Ran::new(&[seen, leaks, look, hides.clone()], ScriptBounds::default(), 1);
+    ran.run(0, Some(page())).unwrap();
+    assert_eq!(ran.variables.0[0].value(), Value::Text(b"/b?x=1 /b?x=1 2 A B 0a+1b none"));
+    ran.run(1, Some(page())).unwrap();
+    ran.run(2, Some(page())).unwrap();
+    assert_eq!(ran.variables.0[0].value(), Value::Bool(true));
+    ran.run(3, Some(page())).unwrap();
+    assert_eq!(ran.variables.0[0].value(), Value::Int(2));
+    // what no step names is not loaded
+    let mut ran = Ran::new(&[hides], ScriptBounds::default(), 1);
+    assert!(ran.run(0, Some(page())).unwrap_err().starts_with("TypeError"));
+    // pages have as much memory as the code, and its time
+    let large = "<p>".repeat(200_000);
+    for (memory, ms, says) in [(4, 20_000, "more than 4MiB"), (64, 1, "it ran for more than 1ms")] {
+        let bounds = ScriptBounds { memory_bytes: Some(memory << 20), step: Some(Duration::from_millis(ms)) };
+        let steps = [code("vars.x = res.html('p').size();", &["x"])];
+        let mut ran = Ran::new(&steps, bounds, 1);
+        let words = ran.run(0, Some(LastAnswer::new(200, b"", large.as_bytes()))).unwrap_err();
+        assert!(words.contains(says), "{words}");
+    }
+}
+
+#[test]
 fn encodings_and_digests_are_there_without_an_import() {
     assert_eq!(text("vars.x = encoding.b64encode('a?b>');"), "YT9iPg==");
     assert_eq!(text("vars.x = encoding.b64decode('YT9iPg', 'rawstd', 's');"), "a?b>");

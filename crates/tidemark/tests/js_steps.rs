@@ -17,6 +17,9 @@ fn answer(target: &str) -> (&'static str, &'static str) {
         // {"sub": "ann?>"}
         "/token" => ("", r#"{"token": "e30.eyJzdWIiOiAiYW5uPz4ifQ.x"}"#),
         "/report.csv" => ("", "id,price\npen,1\nsofa,900\nlamp,20\n"),
+        "/login" => {
+            ("", "<nav><a href='/a'>A</a> <a href='/b'>B</a></nav><form><input name=csrf value=t1></form>")
+        }
         "/bill" => ("", r#"{"items": [{"price": 2}, {"price": 3}], "total": 6}"#),
         _ => ("", "hello"),
     }
@@ -67,7 +70,8 @@ fn the_examples_do_what_they_say() {
         assert_eq!(code(&output), 0, "{block}\n{}{}", stdout(&output), stderr(&output));
         seen(&shop)
     };
-    let [first, sign, total, choose, date, pages, header, base64, csv, check, think] = &blocks[..] else {
+    let [first, sign, total, choose, date, pages, header, base64, csv, login, check, think] = &blocks[..]
+    else {
         panic!("{} examples", blocks.len())
     };
     assert!(ran(first)[1].ends_with("{\"total\": 21.75, \"id\": \"pen\"}"));
@@ -89,6 +93,8 @@ fn the_examples_do_what_they_say() {
     assert_eq!(asked(header), ["GET /items", "GET /items?page=2"]);
     assert_eq!(asked(base64), ["GET /token", "GET /users/ann%3F%3E"]);
     assert_eq!(asked(csv), ["GET /report.csv", "GET /products/sofa"]);
+    let login = ran(login);
+    assert!(login[1].ends_with("\r\n\r\ncsrf=t1") && login[2].starts_with("GET /b HTTP"), "{login:?}");
     assert_eq!(asked(think), ["GET /article", "GET /next"]);
     let output = once(&shop, check);
     let shown = stdout(&output);

@@ -1,12 +1,13 @@
 //! What is captured of an answer, and what must hold of it.
 
-use tidemark_scenario::source::{Map, Scalar, Value, verbatim};
+use tidemark_scenario::source::{Map, Scalar, Step, Value, verbatim};
 use tidemark_wire::json::Path;
 
 use super::Making;
 use super::steps::State;
 use crate::checks::Checks;
 use crate::holes::Place;
+use crate::javascript::{self, Which, of_page};
 use crate::plan::{quoted, shown};
 use crate::tree::{Content, Node};
 
@@ -16,6 +17,8 @@ pub(super) struct Answer {
     pub(super) extract: Map,
     /// What is set behind the request.
     pub(super) set: Map,
+    /// Code that takes values out of the page, and where each has to find one its variable.
+    pub(super) of_page: Vec<(Step, Option<String>)>,
     pub(super) check: Checks,
 }
 
@@ -89,8 +92,20 @@ impl Making<'_> {
             }
             source.insert("regex", verbatim(&pattern));
             source.insert("group", group);
+        } else if let Some(selector) = node.text("selector") {
+            let found = javascript::selector(selector, &["contains", "checked", "disabled", "enabled"]);
+            let (Some(found), Some(which), Some(attribute), false) =
+                (found, which(node), node.text("attr"), selector.contains("{{"))
+            else {
+                return self.untaken(node, element, &name, selector);
+            };
+            let part = format!("attr({})", quoted(attribute));
+            let code = of_page(&ours, &found, which, &part, None);
+            answer.of_page.push((code, is_strict.then(|| ours.clone())));
+            state.set.push(ours);
+            return self.transformed(node, element);
         } else {
-            let kind = ["xpath", "selector", "cookie"].into_iter().find(|kind| node.get(kind).is_some());
+            let kind = ["xpath", "cookie"].into_iter().find(|kind| node.get(kind).is_some());
             return self.untaken(node, element, &name, kind.unwrap_or("what is not known"));
         }
         if is_strict {
@@ -229,6 +244,16 @@ impl Making<'_> {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// The element of a page that `index` means.
+fn which(node: &Node) -> Option<Which> {
+    match node.text("index") {
+        None => Some(Which::At(0)),
+        Some("random") => Some(Which::Random),
+        Some("last") => Some(Which::Last),
+        Some(number) => number.trim().parse().ok().map(Which::At),
     }
 }
 

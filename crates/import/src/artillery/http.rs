@@ -8,6 +8,7 @@ use super::steps::State;
 use crate::form::media_type;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Place, Text};
+use crate::javascript::js;
 use crate::plan::{is_address, nested, shown};
 use crate::postman::has_credentials;
 use crate::tree::{Content, Node};
@@ -97,6 +98,10 @@ impl Making<'_> {
         steps.extend(ends);
         if !answer.set.is_empty() {
             steps.push(Step::Other(Map::from([("set", answer.set)])));
+        }
+        for (code, must_be) in answer.of_page {
+            steps.push(code);
+            steps.extend(must_be.map(|name| ends_without(&name, state)));
         }
         self.perhaps(node, &element, steps, state)
     }
@@ -311,6 +316,16 @@ impl Making<'_> {
         let plain = part.get("text").filter(|_| part.len() == 1).cloned();
         Some(plain.unwrap_or_else(|| part.into()))
     }
+}
+
+/// Fails where code has found no value for a variable, and ends the session.
+fn ends_without(name: &str, state: &State) -> Step {
+    let mut steps = vec![js(&format!("throw new Error('{name} was not found');"))];
+    if !state.is_before {
+        steps.push(Step::Other(Map::from([("end", "session")])));
+    }
+    let when = [("when", Value::from(format!("${{not exists({name})}}"))), ("steps", nested(steps))];
+    Step::Other(Map::from(when))
 }
 
 /// Takes a header away that is written anyway; only one of this value if there is one.

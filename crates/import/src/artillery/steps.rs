@@ -380,6 +380,11 @@ fn names_set(value: &Value, names: &mut HashSet<String>) {
                     ("extract" | "set", Value::Map(inner)) => {
                         names.extend(inner.entries().iter().map(|entry| entry.key.clone()));
                     }
+                    ("js", Value::Scalar(code)) => {
+                        let words = code.as_str().split("vars.").skip(1);
+                        let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+                        names.extend(words.filter_map(|rest| rest.split(is_end).next()).map(str::to_owned));
+                    }
                     ("as" | "each", Value::Scalar(name)) => {
                         names.extend(name.as_str().split(' ').next().map(str::to_owned));
                     }

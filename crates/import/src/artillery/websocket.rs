@@ -118,6 +118,9 @@ impl Making<'_> {
         let mut answer = Answer::default();
         let payload = if is_asked {
             self.answer(node, kind, &mut answer, state);
+            if !answer.of_page.is_empty() {
+                self.draft.tell(node.line, kind, "captured what a selector finds in its message", true);
+            }
             node.get("payload")
         } else {
             Some(node)

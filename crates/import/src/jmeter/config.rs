@@ -46,6 +46,9 @@ pub(super) fn is_taken_over(kind: &str) -> bool {
             | "BoundaryExtractor"
             | "JSONPostProcessor"
             | "JSONPathExtractor"
+            | "JMESPathExtractor"
+            | "JMESPathAssertion"
+            | "HtmlExtractor"
     )
 }
 
@@ -83,7 +86,9 @@ pub(super) fn would(node: &Node<'_>) -> Option<String> {
         }
         "XPathAssertion" => format!("checked the XPath {}", super::shown(node.text("XPath.xpath"))),
         "XPath2Assertion" => format!("checked the XPath {}", super::shown(node.text("XPath2.xpath"))),
-        "JMESPathAssertion" => "checked a JMESPath".into(),
+        "JMESPathAssertion" if extract::jmes_path(node.text("JMES_PATH")).is_none() => {
+            "checked a JMESPath".into()
+        }
         "HTMLAssertion"
         | "XMLAssertion"
         | "XMLSchemaAssertion"

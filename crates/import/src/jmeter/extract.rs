@@ -1,14 +1,17 @@
 //! Extractors: what is kept of an answer.
 
-use tidemark_scenario::source::{Map, Request, verbatim};
+use tidemark_scenario::source::{Map, Request, Step, verbatim};
 
 use super::function::set;
 use super::tree::Node;
 use super::{Making, Scope};
+use crate::javascript::{self, Which, of_matches, of_page};
 use crate::plan::{concat, quoted};
 
 /// Most groups of an expression that are variables of their own.
 const GROUPS_MAX: usize = 50;
+/// The reader of HTML: JSOUP, which makes one blank of several, or JODD.
+const HTML_READER: &str = "HtmlExtractor.extractor_impl";
 
 impl<'a> Making<'a> {
     /// What extractors around keep of an answer.
@@ -19,6 +22,8 @@ impl<'a> Making<'a> {
                 "BoundaryExtractor" => self.boundary(node, request),
                 "JSONPostProcessor" => self.json(node, request),
                 "JSONPathExtractor" => self.plugin(node, request),
+                "JMESPathExtractor" => self.jmes(node, request),
+                "HtmlExtractor" => self.html(node),
                 _ => {}
             }
         }
@@ -64,12 +69,11 @@ impl<'a> Making<'a> {
         let Some(groups) = groups(&regex) else {
             return self.not_taken(node, variable, "by an expression that is read by JMeter only");
         };
-        if number < 1 {
-            return self.not_taken(
-                node,
-                variable,
-                if number == 0 { "out of a random match" } else { "as a list of all matches" },
-            );
+        if number == 0 {
+            return self.random_match(node, variable, template);
+        }
+        if number < 0 {
+            return self.not_taken(node, variable, "as a list of all matches");
         }
         // the last of several matches is a group by itself
         let (regex, shift) = match number {
@@ -128,6 +132,61 @@ impl<'a> Making<'a> {
             None => format!("default({whole}, default({slot}, missing))"),
         };
         self.after.push(set(&slot, &whole));
+    }
+
+    /// One of all matches: code draws it.
+    fn random_match(&mut self, node: &Node<'_>, variable: &str, template: &str) {
+        let known = self.known(node.text("RegexExtractor.regex"), node);
+        let found = known.and_then(|known| Some((javascript::regex(&known)?, groups(&known)?)));
+        let parts = template_parts(template);
+        let (Some((regex, groups)), Some([Part::Group(group)])) = (found, parts.as_deref()) else {
+            return self.not_taken(node, variable, "out of a random match");
+        };
+        if *group > groups {
+            return self.not_taken(node, variable, "out of a group that its expression does not have");
+        }
+        let slot = self.slot(variable);
+        let (otherwise, default) =
+            self.otherwise(node, &slot, "RegexExtractor.default", "RegexExtractor.default_empty_value");
+        self.after.push(of_matches(&slot, &regex, *group, otherwise.as_deref()));
+        self.after.extend(default);
+    }
+
+    /// By a selector: code reads the page.
+    fn html(&mut self, node: &Node<'_>) {
+        let variable = node.text("HtmlExtractor.refname").trim();
+        let Some((selector, which)) = selected(node) else { return };
+        if !self.is_of_answer(node, variable) {
+            return;
+        }
+        let part = match (node.text("HtmlExtractor.attribute").trim(), node.text(HTML_READER).trim()) {
+            ("", "JODD") => "text().trim()".to_owned(),
+            ("", _) => "text().trim().replace(/\\s+/g, ' ')".to_owned(),
+            (attribute, _) => format!("attr({}, '')", quoted(attribute)),
+        };
+        let slot = self.slot(variable);
+        let (otherwise, default) =
+            self.otherwise(node, &slot, "HtmlExtractor.default", "HtmlExtractor.default_empty_value");
+        self.after.push(of_page(&slot, &selector, which, &part, otherwise.as_deref()));
+        self.after.extend(default);
+    }
+
+    /// What a variable is in code where nothing is found: as it was, or its default. One that is computed is a step behind.
+    fn otherwise(
+        &mut self,
+        node: &Node<'_>,
+        slot: &str,
+        name: &str,
+        empty: &str,
+    ) -> (Option<String>, Option<Step>) {
+        let Some(default) = self.default(node, name, empty) else {
+            return (Some(format!("vars.{slot}")), None);
+        };
+        let known = self.known(node.text(name), node).is_some_and(|known| quoted(&known) == default);
+        match known || default == "''" {
+            true => (Some(default), None),
+            false => (None, Some(set(slot, &format!("default({slot}, {default})")))),
+        }
     }
 
     /// `Location: (.*)`, `Set-Cookie: sid=([^;]+)`
@@ -245,6 +304,20 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// A path of JMESPath that is one of JSON, too. It has a value always.
+    fn jmes(&mut self, node: &Node<'_>, request: &mut Request) {
+        let variable = jmes_name(node);
+        let Some(path) = jmes_of(node) else { return };
+        if !self.is_of_answer(node, variable) {
+            return;
+        }
+        self.note(format!("{}: a list at {path} is taken as a whole", node.title()));
+        let default = self.default(node, "JMESExtractor.defaultValue", "");
+        let slot = self.slot(variable);
+        let default = default.unwrap_or_else(|| "''".to_owned());
+        self.keep(request, &slot, Map::from([("json", path)]), Some(default));
+    }
+
     /// The extractor of the plugins, from before JMeter had one.
     fn plugin(&mut self, node: &Node<'_>, request: &mut Request) {
         let variable = node.text("VAR").trim();
@@ -313,6 +386,47 @@ impl<'a> Making<'a> {
     }
 }
 
+/// The selector of an extractor of HTML and which element it takes, if code can do that.
+fn selected(node: &Node<'_>) -> Option<(String, Which)> {
+    let (attribute, text) = (node.text("HtmlExtractor.attribute"), node.text("HtmlExtractor.expr"));
+    // nothing says 0
+    let which = match node.text("HtmlExtractor.match_number").trim() {
+        "" | "0" => Which::Random,
+        number => Which::At(number.parse::<usize>().ok()?.checked_sub(1)?),
+    };
+    let is_known = !text.contains("${") && !attribute.contains("${");
+    javascript::selector(text, &[]).filter(|_| is_known).map(|selector| (selector, which))
+}
+
+fn jmes_name<'n>(node: &'n Node<'_>) -> &'n str {
+    let all = ["JMESExtractor.referenceName", "jmespath.referenceName"].map(|name| node.text(name).trim());
+    all.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
+}
+
+/// The path of an extractor of JMESPath that takes one value.
+fn jmes_of(node: &Node<'_>) -> Option<String> {
+    let number = node.text("JMESExtractor.matchNumber").trim();
+    let is_one = number.is_empty() || number.parse::<u32>().is_ok();
+    jmes_path(node.text("JMESExtractor.jmesPathExpr")).filter(|_| is_one)
+}
+
+/// `a.b[0].c`, as the language reads it.
+pub(super) fn jmes_path(path: &str) -> Option<String> {
+    let path = path.trim();
+    let is_part = |part: &str| {
+        let (name, index) = part.split_at(part.find('[').unwrap_or(part.len()));
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_index = index.is_empty()
+            || index.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(|inner| {
+                inner.split("][").all(|index| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
+            });
+        is_name && is_index
+    };
+    let path = format!("$.{}", Some(path).filter(|path| path.split('.').all(is_part))?);
+    tidemark_wire::json::Path::parse(&path).is_ok().then_some(path)
+}
+
 /// The groups of an expression.
 fn groups(regex: &str) -> Option<usize> {
     regex::Regex::new(regex).ok().map(|regex| regex.captures_len() - 1)
@@ -352,6 +466,8 @@ pub(super) fn set_by(node: &Node<'_>) -> Vec<(String, bool)> {
             one("RegexExtractor.refname", "RegexExtractor.match_number")
         }
         "BoundaryExtractor" => one("BoundaryExtractor.refname", "none"),
+        "HtmlExtractor" if selected(node).is_some() => one("HtmlExtractor.refname", "none"),
+        "JMESPathExtractor" if jmes_of(node).is_some() => vec![(jmes_name(node).to_owned(), false)],
         "JSONPathExtractor" => {
             let path = node.text("JSONPATH");
             let is_list = ["[*]", "..", "[?"].iter().any(|sign| path.contains(sign));
@@ -371,7 +487,7 @@ pub(super) fn set_by(node: &Node<'_>) -> Vec<(String, bool)> {
 /// An extractor of JSON has the number of matches.
 pub(super) fn groups_set_by(node: &Node<'_>) -> Vec<(String, Option<usize>)> {
     match node.kind() {
-        "RegexExtractor" if regex_is_taken(node) => {
+        "RegexExtractor" if regex_is_taken(node) && !is_random(node) => {
             let name = node.text("RegexExtractor.refname").trim();
             let groups = groups(node.text("RegexExtractor.regex")).unwrap_or(0).min(GROUPS_MAX);
             let each = (0..=groups).map(|group| (format!("{name}_g{group}"), Some(group)));
@@ -386,17 +502,24 @@ pub(super) fn groups_set_by(node: &Node<'_>) -> Vec<(String, Option<usize>)> {
 }
 
 fn regex_is_taken(node: &Node<'_>) -> bool {
-    !matches!(node.text("RegexExtractor.match_number").trim(), "-1" | "0")
+    node.text("RegexExtractor.match_number").trim() != "-1"
+        && (!is_random(node) || javascript::regex(node.text("RegexExtractor.regex")).is_some())
+}
+
+fn is_random(node: &Node<'_>) -> bool {
+    node.text("RegexExtractor.match_number").trim() == "0"
 }
 
 /// The names that an extractor without a counterpart would have set.
 pub(super) fn not_set_by(node: &Node<'_>) -> Vec<String> {
     let names: &[&str] = match node.kind() {
         "RegexExtractor" if !regex_is_taken(node) => &["RegexExtractor.refname"],
-        "HtmlExtractor" => &["HtmlExtractor.refname"],
+        "HtmlExtractor" if selected(node).is_none() => &["HtmlExtractor.refname"],
         "XPathExtractor" => &["XPathExtractor.refname"],
         "XPath2Extractor" => &["XPathExtractor2.refname"],
-        "JMESPathExtractor" => &["JMESExtractor.referenceName", "jmespath.referenceName"],
+        "JMESPathExtractor" if jmes_of(node).is_none() => {
+            &["JMESExtractor.referenceName", "jmespath.referenceName"]
+        }
         _ => &[],
     };
     names.iter().map(|name| node.text(name).trim().to_owned()).filter(|name| !name.is_empty()).collect()
@@ -405,10 +528,12 @@ pub(super) fn not_set_by(node: &Node<'_>) -> Vec<String> {
 /// What an extractor without a counterpart would have done.
 pub(super) fn would(node: &Node<'_>) -> Option<String> {
     let how = match node.kind() {
-        "HtmlExtractor" => format!("by the selector {}", node.text("HtmlExtractor.expr")),
+        "HtmlExtractor" if selected(node).is_none() => {
+            format!("by the selector {}", node.text("HtmlExtractor.expr"))
+        }
         "XPathExtractor" => format!("by the XPath {}", node.text("XPathExtractor.xpathQuery")),
         "XPath2Extractor" => format!("by the XPath {}", node.text("XPathExtractor2.xpathQuery")),
-        "JMESPathExtractor" => "by a JMESPath".to_owned(),
+        "JMESPathExtractor" if jmes_of(node).is_none() => "by a JMESPath".to_owned(),
         _ => return None,
     };
     let names = not_set_by(node).join(", ");

@@ -23,7 +23,16 @@ impl<'a> Making<'a> {
         for &node in &scope.nodes {
             match node.kind() {
                 "ResponseAssertion" => self.response(node, request),
-                "JSONPathAssertion" => self.json_check(node, request),
+                "JSONPathAssertion" => {
+                    let path = self.json_path(node.text("JSON_PATH"), node);
+                    self.json_check(node, path, request);
+                }
+                "JMESPathAssertion" => {
+                    // another path is told where it stands
+                    if let Some(path) = super::extract::jmes_path(node.text("JMES_PATH")) {
+                        self.json_check(node, Some(path), request);
+                    }
+                }
                 "SizeAssertion" => self.size(node, request),
                 "DurationAssertion" => self.duration(node, "DurationAssertion.duration", request),
                 "SampleTimeout" => self.duration(node, "InterruptTimer.timeout", request),
@@ -229,22 +238,28 @@ impl<'a> Making<'a> {
         is_free
     }
 
-    fn json_check(&mut self, node: &Node<'_>, request: &mut Request) {
+    fn json_check(&mut self, node: &Node<'_>, path: Option<String>, request: &mut Request) {
         let expected = node.text("EXPECTED_VALUE");
-        let would = format!("checked the JSON at {}", node.text("JSON_PATH"));
+        // to JMESPath what is not there is null
+        let is_jmes = node.kind() == "JMESPathAssertion";
+        let told = node.text(if is_jmes { "JMES_PATH" } else { "JSON_PATH" });
+        let would = format!("checked the JSON at {told}");
         let (is_valued, is_regex) =
             (node.flag("JSONVALIDATION"), node.flag("ISREGEX") || node.text("ISREGEX").is_empty());
-        let Some(path) = self.json_path(node.text("JSON_PATH"), node) else {
+        let Some(path) = path else {
             return self.leave_out(node, &would);
         };
         let is_inverted = node.flag("INVERT");
         let test: Value = if node.flag("EXPECT_NULL") && is_valued {
             match is_inverted {
                 true => Map::from([("exists", Value::from(true))]).into(),
+                false if is_jmes => Map::from([("exists", false)]).into(),
                 false => Scalar::null().into(),
             }
         } else if is_inverted && is_valued {
             return self.leave_out(node, &format!("{would}, that it is not {}", super::shown(expected)));
+        } else if !is_valued && is_jmes {
+            Map::from([("exists", !is_inverted)]).into()
         } else if is_inverted {
             Map::from([("absent", true)]).into()
         } else if !is_valued {

@@ -1,4 +1,4 @@
-// Selections and elements of a page, as k6 has them. Loaded when the first page is parsed.
+// Selections and elements of a page, as k6 has them. Loaded when a script parses its first page, or with `js` steps that name it.
 (() => {
   const host = globalThis.__k6;
   const unique = (nodes) => [...new Set(nodes)];
@@ -549,6 +549,7 @@
     };
   }
 
+  host.kindsOfPages = [Selection, Element];
   host.parseHTML = (text, url) => {
     if (host.isRehearsal) return host.anything;
     if (text === null || text === undefined) throw new TypeError("parseHTML needs text; a response without a body has none");

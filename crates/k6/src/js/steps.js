@@ -19,6 +19,7 @@ class Answer {
   #headers;
   #body;
   #json;
+  #page;
 
   constructor(status) {
     this.status = status;
@@ -41,6 +42,11 @@ class Answer {
       }
     }
     return path === undefined ? this.#json.value : select(this.#json.value, steps(String(path)));
+  }
+
+  html(selector) {
+    this.#page ??= host.parseHTML(this.body, "");
+    return selector === undefined ? this.#page : this.#page.find(selector);
   }
 }
 
@@ -70,6 +76,7 @@ const hidden = [
   function* () {}, async function () {}, async function* () {}, Answer, anyCase, [][Symbol.iterator](), ""[Symbol.iterator](),
   new Map()[Symbol.iterator](), new Set()[Symbol.iterator](), "".matchAll(/x/g), Object.getPrototypeOf(Int8Array),
   [].values().map((item) => item), Iterator.from({ next() {} }), hashes.createHash("md5"), globalThis.crypto.subtle,
+  ...(host.kindsOfPages ?? []),
 ];
 const seen = new Set();
 const open = [globalThis, ...hidden];

@@ -59,6 +59,10 @@ fn assertions_become_checks() {
             "check: {json: {$.n: {matches: '^(?:\\d+)$'}}}",
         ),
         (
+            bean("JMESPathAssertion", "J", &[("JMES_PATH", "a.b"), ("INVERT", "true")]),
+            "check: {json: {$.a.b: {exists: false}}}",
+        ),
+        (
             json(&[("JSON_PATH", "$.n"), ("JSONVALIDATION", "false")]),
             "extract: {found: {count: $.n}}\n  check: {that: \"${found > 0}\"}",
         ),
@@ -96,6 +100,10 @@ fn extractors_become_extractions() {
             "R",
             &own.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>(),
         )
+    };
+    let html = |pairs: &[(&str, &str)]| {
+        let own = pairs.iter().map(|(name, value)| text(&format!("HtmlExtractor.{name}"), value));
+        node("HtmlExtractor", "H", &(text("HtmlExtractor.refname", "x") + &own.collect::<String>()), "")
     };
     let one = |more: &[(&str, &str)]| {
         regex(&[&[("refname", "x"), ("regex", "a(\\d)b(\\d)"), ("match_number", "1")], more].concat())
@@ -164,6 +172,34 @@ fn extractors_become_extractions() {
             ),
             "- set: {x: \"${default(x_all[random(0, max(0, len(x_all) - 1))], default(x, missing))}\"}",
         ),
+        (
+            regex(&[("refname", "x"), ("regex", "a(\\d)/"), ("template", "$1$"), ("match_number", "0")]),
+            "const all = [...(res?.body ?? '').matchAll(/a(\\d)\\//g)];\n    vars.x = all[Math.floor(Math.random() * all.length)]?.[1] ?? vars.x;\n",
+        ),
+        (
+            html(&[("expr", "input[name=\"t\"]"), ("attribute", "value"), ("match_number", "1")]),
+            "- js: vars.x = res?.html('input[name=\"t\"]').toArray()[0]?.attr('value', '') ?? vars.x;\n",
+        ),
+        (
+            html(&[("expr", "a[title='b']"), ("match_number", "2"), ("default", "it's")]),
+            "- js: vars.x = res?.html('a[title=\\'b\\']').toArray()[1]?.text().trim().replace(/\\s+/g, ' ') ?? 'it\\'s';\n",
+        ),
+        (
+            html(&[("expr", "li"), ("match_number", "0"), ("extractor_impl", "JODD")]),
+            "const all = res?.html('li').toArray() ?? [];\n    vars.x = all[Math.floor(Math.random() * all.length)]?.text().trim() ?? vars.x;\n",
+        ),
+        (
+            html(&[("expr", "li"), ("match_number", "1"), ("default", "${__time()}")]),
+            "- set: {x: \"${default(x, ",
+        ),
+        (
+            bean(
+                "JMESPathExtractor",
+                "P",
+                &[("JMESExtractor.referenceName", "x"), ("JMESExtractor.jmesPathExpr", "a.b[0].c")],
+            ),
+            "x: {json: \"$.a.b[0].c\", when missing: clear}",
+        ),
     ] {
         let found = steps(&[get("A", "/a", &extractor), get("B", "/b?x=${x}", "")].concat());
         assert!(found.contains(found_as), "{found_as}\n{found}");
@@ -177,7 +213,11 @@ fn extractors_become_extractions() {
                 &bean(
                     "HtmlExtractor",
                     "H",
-                    &[("HtmlExtractor.refname", "csrf"), ("HtmlExtractor.expr", "input[name=_csrf]")],
+                    &[
+                        ("HtmlExtractor.refname", "csrf"),
+                        ("HtmlExtractor.expr", "input[name=_csrf]"),
+                        ("HtmlExtractor.match_number", "-1"),
+                    ],
                 ),
             ),
             get("B", "/b?x=${csrf}", ""),
