@@ -592,7 +592,7 @@ export default () => { http.get(`${__ENV.BASE}/`); };");
     assert!(status == 2 && shown.contains("no setup"), "{shown}");
     let (status, shown) = run("export const options = { vus: 1, duration: '20s' };
 let n = 0;
-export default () => { n += 1; http.get(n < 5 ? `${__ENV.BASE}/` : 'http://127.0.0.2:9/'); };");
+export default () => { n += 1; http.get(n < 500 ? `${__ENV.BASE}/` : 'http://127.0.0.2:9/'); };");
     assert!(status == 1 && shown.contains("http://127.0.0.2:9 is not among"), "{shown}");
     // what sends nothing is judged by its own thresholds, if they are of something else than requests
     for (thresholds, wanted) in
