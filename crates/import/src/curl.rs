@@ -20,7 +20,7 @@ use place::{CONNECT_TO, RESOLVE, place};
 use crate::form::{self, Field};
 use crate::percent;
 use crate::reach::{Reach, TlsReach};
-use crate::target::{Target, header, method, parse_url, read_small, shown};
+use crate::target::{Target, header, method, parse_url, read_small, shown, with_scheme};
 
 /// What a command line says.
 #[derive(Debug, Clone)]
@@ -392,7 +392,7 @@ fn add_header(target: &mut Target, line: &str) -> Result<(), String> {
 
 /// A URL as curl reads it, for which `{…}` and `[…]` are several URLs and a backslash makes them part of one.
 fn without_globs(url: &str) -> Result<String, String> {
-    let host = url.split_once("://").map_or(0, |(scheme, _)| scheme.len() + 3);
+    let host = with_scheme(url).map_or(0, |(scheme, _)| scheme.len() + 3);
     let host =
         url[host..].split('/').next().and_then(|place| place.rfind('@')).map_or(host, |at| host + at + 1);
     let (begin, mut rest) = url.split_at(host);

@@ -9,6 +9,7 @@ use crate::curl;
 use crate::error::ImportError;
 use crate::names::Settings;
 use crate::objectives;
+use crate::target::with_scheme;
 
 /// How the path of an OpenAPI document ends, usually.
 const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"];
@@ -84,7 +85,7 @@ fn query(url: &Url) -> (Query, Map) {
 
 fn read(text: &str) -> Result<Url, ImportError> {
     let whole = match text {
-        _ if text.contains("://") => text.to_owned(),
+        _ if with_scheme(text).is_some() => text.to_owned(),
         // a port alone is one of this machine
         _ if text.starts_with(':') => format!("http://localhost{text}"),
         _ => format!("http://{text}"),

@@ -27,6 +27,7 @@ use crate::error::ImportError;
 use crate::har::hidden::is_secret_name;
 use crate::holes::{Hole, Place, Text, has_marks};
 use crate::plan::{Plan, is_address, nested, shown};
+use crate::target::with_scheme;
 use crate::tree::{Content, Node};
 use crate::{Imported, UNSET, closed, objectives, users};
 
@@ -383,7 +384,7 @@ impl<'p> Making<'p> {
     fn origin(&self, raw: &str) -> (String, String) {
         let mut url = raw.trim().to_owned();
         for _ in 0..NESTED_MAX * 2 {
-            let from = url.find("://").map_or(0, |at| at + 3);
+            let from = with_scheme(&url).map_or(0, |(scheme, _)| scheme.len() + 3);
             let end = url[from..].find(['/', '?', '#']).map_or(url.len(), |at| from + at);
             let known = url[..end].match_indices("{{").find_map(|(at, _)| {
                 let name = url[at + 2..].split("}}").next()?;
@@ -399,7 +400,7 @@ impl<'p> Making<'p> {
                 _ => break,
             }
         }
-        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url.as_str()));
+        let (scheme, rest) = with_scheme(&url).unwrap_or(("http", url.as_str()));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         // a variable of a script behind a whole address is a path
         let begin = rest[..end].find("{{").filter(|at| {
@@ -587,7 +588,7 @@ impl<'p> Making<'p> {
 
 /// Whether something stands in front of the host of a URL.
 pub(crate) fn has_credentials(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = with_scheme(url).map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
 }
 

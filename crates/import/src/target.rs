@@ -120,6 +120,11 @@ fn has_login(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
+/// The scheme of a URL, and what is behind `://`; none where that stands in its path or query: `localhost/to?url=http://h`.
+pub(crate) fn with_scheme(url: &str) -> Option<(&str, &str)> {
+    url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#']))
+}
+
 /// A URL as it may be shown: without user and password.
 pub fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
@@ -147,7 +152,7 @@ const BY_SCENARIO: [(&str, &str); 8] = [
 /// Where it is none, or not one of HTTP.
 pub fn parse_url(text: &str) -> Result<Url, String> {
     let whole = match text {
-        _ if text.contains("://") => text.to_owned(),
+        _ if with_scheme(text).is_some() => text.to_owned(),
         _ if text.starts_with(':') => format!("http://localhost{text}"),
         _ => format!("http://{text}"),
     };
@@ -214,6 +219,8 @@ mod tests {
         assert_eq!(shown("http://a:b@h/c@d"), "http://***@h/c@d");
         assert_eq!(shown("a:b@h"), "***@h");
         assert_eq!(shown("http://h/c@d"), "http://h/c@d");
+        let to = parse_url("localhost:8080/to?url=http://h/").unwrap();
+        assert_eq!(to.as_str(), "http://localhost:8080/to?url=http://h/");
         let told = parse_url("http://ann:hunter2@h:99999/").unwrap_err();
         assert!(told.contains("http://***@h:99999/") && !told.contains("hunter2"), "{told}");
     }

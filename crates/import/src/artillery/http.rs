@@ -11,6 +11,7 @@ use crate::holes::{Place, Text};
 use crate::javascript::js;
 use crate::plan::{is_address, nested, shown};
 use crate::postman::has_credentials;
+use crate::target::with_scheme;
 use crate::tree::{Content, Node};
 
 /// Largest text of one request, bytes.
@@ -191,7 +192,7 @@ impl Making<'_> {
                 break;
             }
         }
-        let (origin, rest) = match url.split_once("://") {
+        let (origin, rest) = match with_scheme(&url) {
             Some((scheme, behind)) if !scheme.contains('{') => {
                 let end = behind.find(['/', '?']).unwrap_or(behind.len());
                 let host = self.written_out(&behind[..end]);
