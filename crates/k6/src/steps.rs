@@ -290,7 +290,7 @@ fn install_pages(_: &Ctx<'_>, natives: &Object<'_>, _: &Rc<Host>, _: usize) -> R
 }
 
 /// The globals of `js` steps; and what makes an answer of its status.
-fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>, of: &Steps) -> Result<Function<'js>> {
+fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>, steps: &Steps) -> Result<Function<'js>> {
     let natives = Object::new(ctx.clone())?;
     bytes::install(&natives)?;
     webcrypto::install(&natives)?;
@@ -309,8 +309,8 @@ fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>, of: &Steps) -> Result<Function<
     };
     natives.set("head", Func::from(head))?;
     ctx.globals().set("__k6", natives.clone())?;
-    if of.codes.iter().any(|code| code.text.contains(PAGE)) {
-        install_pages(ctx, &natives, host, of.memory)?;
+    if steps.codes.iter().any(|code| code.text.contains(PAGE)) {
+        install_pages(ctx, &natives, host, steps.memory)?;
     }
     Module::evaluate(ctx.clone(), GLOBALS, include_str!("js/steps.js"))?.finish::<()>()?;
     natives.get("answer")
