@@ -1,11 +1,12 @@
 //! Why a drive could not begin, or did not end well.
 
 use tidemark_record::Bound;
+use tidemark_record::ledger::THREADS_MAX;
 
 use crate::io::IoChoice;
 
 /// The thread whose entries in the ledger are those of a session that is run once; driving threads are below it.
-pub const ONCE_THREAD: u16 = 9_999;
+pub const ONCE_THREAD: u16 = THREADS_MAX - 1;
 
 /// Most threads: an entry in the ledger has four digits for its thread, and a session that is run once has the last.
 pub(crate) const MOST_THREADS: usize = ONCE_THREAD as usize;

@@ -24,7 +24,10 @@ use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
 use crate::server::{Nats, Server};
-use crate::{AGENT_SHUT_OUT_AFTER, ALONE_AFTER, BEAT, CUT_AFTER, FENCED_AFTER, FROZEN_AFTER, RESUMED_WITHIN};
+use crate::{
+    AGENT_ALONE_AFTER, AGENT_CUT_AFTER, AGENT_FENCED_AFTER, AGENT_FROZEN_AFTER, AGENT_SHUT_OUT_AFTER, BEAT,
+    RESUMED_WITHIN,
+};
 
 /// Longest time that the server may take to acknowledge a message before it is sent again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
@@ -101,7 +104,7 @@ impl Job {
 
     /// How long it may send after a sign that it is not lost.
     fn sends_for(&self) -> Duration {
-        if self.rebalance { FENCED_AFTER } else { FROZEN_AFTER }
+        if self.rebalance { AGENT_FENCED_AFTER } else { AGENT_FROZEN_AFTER }
     }
 
     /// Hands a message over: sends it until the server has it.
@@ -128,7 +131,7 @@ impl Job {
             }
         }
         if self.rebalance {
-            self.fence.put_off(sent_first + FENCED_AFTER);
+            self.fence.put_off(sent_first + AGENT_FENCED_AFTER);
         }
         Ok(())
     }
@@ -352,7 +355,7 @@ fn drive(
                 }
             }
             if !rebalance {
-                job.fence.put_off(looked + FROZEN_AFTER);
+                job.fence.put_off(looked + AGENT_FROZEN_AFTER);
             }
             // a server that is away lets nobody in, and nobody is lost by that
             let is_out = rebalance && !nats.is_connected() && nats.answers();
@@ -371,7 +374,8 @@ fn drive(
         nats.beside(async move {
             tokio::time::sleep(RESUMED_WITHIN).await;
             // it may have been cut off, while the others went on, or somebody may have resumed the run
-            let is_silent = heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > ALONE_AFTER;
+            let is_silent =
+                heard.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed() > AGENT_ALONE_AFTER;
             if is_silent {
                 // nobody else removes it
                 remove(&jetstream, &run).await;
@@ -416,13 +420,13 @@ fn is_alone(nats: &Nats, heard: &Mutex<Heard>) -> bool {
     let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
     if nats.is_connected() {
         heard.connected = Instant::now();
-        return heard.at.elapsed() > ALONE_AFTER;
+        return heard.at.elapsed() > AGENT_ALONE_AFTER;
     }
     // it may be there, and not be heard
-    if heard.connected.elapsed() > CUT_AFTER {
+    if heard.connected.elapsed() > AGENT_CUT_AFTER {
         return true;
     }
-    heard.at = heard.at.max(Instant::now().checked_sub(ALONE_AFTER / 2).unwrap_or(heard.at));
+    heard.at = heard.at.max(Instant::now().checked_sub(AGENT_ALONE_AFTER / 2).unwrap_or(heard.at));
     false
 }
 

@@ -186,7 +186,7 @@ impl Coordinator {
     }
 
     /// Has all agents take part. From now on they hear that the coordinator is there. `rebalance`: others may have the share of one
-    /// that is lost, so that one which is cut off stops after [`FENCED_AFTER`](crate::FENCED_AFTER).
+    /// that is lost, so that one which is cut off stops after [`AGENT_FENCED_AFTER`](crate::AGENT_FENCED_AFTER).
     ///
     /// # Errors
     /// If one of them does not.

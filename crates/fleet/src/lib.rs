@@ -20,9 +20,9 @@
 //!   the middle of the shortest of many round trips; half of that trip is the bound.
 //! - **At least once, and counted once** ([`pieces`]): a message has a number, which the server and the reader both look at.
 //! - **An agent is no remote shell**: it drives hosts that its own list allows ([`allow`]), and starts no program.
-//! - **An agent without a coordinator stops by itself** after [`ALONE_AFTER`].
+//! - **An agent without a coordinator stops by itself** after [`AGENT_ALONE_AFTER`].
 //! - **An agent stops before others have its share**, but where NATS saw its connection end and it cannot reach NATS any more
-//!   (up to 9 s): it cannot tell that from a NATS that is away. It sends nothing after its fence: [`FENCED_AFTER`] since it sent the last message
+//!   (up to 9 s): it cannot tell that from a NATS that is away. It sends nothing after its fence: [`AGENT_FENCED_AFTER`] since it sent the last message
 //!   that NATS acknowledged. Driving threads look at the fence and at the clock before they send, so that an agent which stood
 //!   still sends nothing either. One that NATS answers and does not let in stops after [`AGENT_SHUT_OUT_AFTER`]. Others have the share of one
 //!   whose connection is gone for [`AGENT_DISCONNECTED_AFTER`], of which nothing came for [`AGENT_REPLACED_AFTER`], or that said it ended.
@@ -49,26 +49,27 @@ pub use protocol::TakeOver;
 pub use server::Server;
 
 /// An agent that hears no coordinator for so long stops by itself.
-pub const ALONE_AFTER: Duration = Duration::from_secs(10);
+pub const AGENT_ALONE_AFTER: Duration = Duration::from_secs(10);
 /// The same where it has no connection to NATS: a cut of 10 s is no reason to stop.
-pub const CUT_AFTER: Duration = Duration::from_secs(30);
+pub const AGENT_CUT_AFTER: Duration = Duration::from_secs(30);
 /// An agent is lost of which a coordinator hears nothing for so long, though NATS can be reached: a cut of 10 s loses nothing.
 pub const AGENT_LOST_AFTER: Duration = Duration::from_secs(15);
 /// Where others have the share of one that is lost, an agent sends nothing once nothing that it handed over was acknowledged
 /// for so long.
-pub const FENCED_AFTER: Duration = Duration::from_secs(12);
-/// There an agent is lost of which a coordinator hears nothing for so long: its fence has passed.
+pub const AGENT_FENCED_AFTER: Duration = Duration::from_secs(12);
+/// With `rebalance`: an agent is lost when the coordinator has heard nothing from it for this long. Its fence has passed by
+/// then.
 pub const AGENT_REPLACED_AFTER: Duration = Duration::from_secs(13);
 /// Where nobody has the share of one that is lost, an agent sends nothing once it stood still for so long: it is about to be
 /// lost.
-pub const FROZEN_AFTER: Duration = Duration::from_secs(14);
+pub const AGENT_FROZEN_AFTER: Duration = Duration::from_secs(14);
 /// What a run handed over stays at NATS for so long after its agents have stopped by themselves: another coordinator may
 /// take it, and end the run.
 pub const RESUMED_WITHIN: Duration = Duration::from_secs(600);
 /// Where others have the share of one that is lost, an agent is lost whose connection NATS does not have for so long: it was
 /// killed. Where the coordinator had no connection meanwhile, the server may have been restarted, and this tells nothing.
 pub const AGENT_DISCONNECTED_AFTER: Duration = Duration::from_secs(3);
-/// There an agent sends nothing once NATS has answered for so long and has not let it in: it is about to be lost.
+/// With `rebalance`: an agent stops when NATS has answered for this long without letting it in. It is about to be lost.
 pub const AGENT_SHUT_OUT_AFTER: Duration = Duration::from_secs(2);
 /// How often coordinator and agents say that they are there.
 pub const BEAT: Duration = Duration::from_secs(1);

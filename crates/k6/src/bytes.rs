@@ -192,34 +192,18 @@ fn derived<'js>(
     let (password, salt) = (needed(&ctx, &password)?, needed(&ctx, &salt)?);
     // no digest is shorter than 16 bytes
     if !(1.0..=ROUNDS_MAX).contains(&(iterations * (size / 16.0).ceil())) {
-        let why = format!("so much work is not possible: {iterations} iterations for {size} bytes");
+        let why = format!(
+            "too many rounds: {iterations} iterations for {size} bytes; at most {ROUNDS_MAX} rounds in all"
+        );
         return Err(thrown(&ctx, &why));
     }
-    let (iterations, size) = (iterations as u64, size as usize);
-    let mut made: Vec<u8> = Vec::with_capacity(size);
+    let mut made = vec![0; size as usize];
     macro_rules! derive_by {
-        ($kind:ty) => {{
-            let round = |parts: [&[u8]; 2]| -> Result<Vec<u8>> {
-                let mut mac = <Hmac<$kind> as Mac>::new_from_slice(&password)
-                    .map_err(|error| thrown(&ctx, &error.to_string()))?;
-                parts.into_iter().for_each(|part| mac.update(part));
-                Ok(mac.finalize().into_bytes().to_vec())
-            };
-            let mut block = 0_u32;
-            while made.len() < size {
-                block += 1;
-                let mut last = round([&salt[..], &block.to_be_bytes()[..]])?;
-                let mut sum = last.clone();
-                for _ in 1..iterations {
-                    last = round([&last[..], &[]])?;
-                    sum.iter_mut().zip(&last).for_each(|(sum, byte)| *sum ^= byte);
-                }
-                made.extend(sum);
-            }
-        }};
+        ($kind:ty) => {
+            pbkdf2::pbkdf2_hmac::<$kind>(&password, &salt, iterations as u32, &mut made)
+        };
     }
     algorithms!(&ctx, algorithm.as_str(), derive_by);
-    made.truncate(size);
     buffer(ctx, made)
 }
 

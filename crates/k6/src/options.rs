@@ -401,7 +401,7 @@ impl Keys<'_> {
         };
         let stages: Vec<Stage> = told.iter().enumerate().map(stage).collect::<Result<_, String>>()?;
         match stages.iter().all(|stage| stage.duration.is_zero()) {
-            true => Err(format!("{}: stages last no time", self.at)),
+            true => Err(format!("{}: stages: every duration is 0", self.at)),
             false => Ok(stages),
         }
     }

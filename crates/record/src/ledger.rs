@@ -54,8 +54,9 @@ pub const DIR: &str = crate::files::LEDGER;
 /// Digits of an entry as text: four of the thread, twelve of the number.
 pub const ENTRY_DIGITS: usize = 16;
 const THREAD_DIGITS: usize = 4;
-/// Threads and numbers that an entry's text has room for.
-const THREADS_MAX: u16 = 10_000;
+/// Threads that an entry's text has room for.
+pub const THREADS_MAX: u16 = 10_000;
+/// Numbers that it has room for.
 const NUMBERS_MAX: u64 = 1_000_000_000_000;
 /// Most acknowledgements that a part from elsewhere is believed to have: minutes of a fast thread.
 const ACKNOWLEDGED_MAX: u64 = 1 << 28;

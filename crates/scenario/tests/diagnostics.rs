@@ -542,7 +542,10 @@ fn what_a_method_does_not_take_is_told_where_it_stands() {
             "text: 'a ${random(1, 9)}'\n          size: LARG",
             "t.yaml:8:11: size of t.M takes t.Size (SMALL, LARGE)",
         ),
-        ("card: a\n          cash: true", "t.yaml:8:11: cash: card and cash exclude each other"),
+        (
+            "card: a\n          cash: true",
+            "t.yaml:8:11: cash: card and cash are both in the oneof `how` of t.M; give one",
+        ),
     ] {
         let told = told(&format!("      - grpc: t.S/One\n        message:\n          {message}\n"));
         assert!(told.starts_with(words), "{told}");

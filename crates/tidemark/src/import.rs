@@ -101,16 +101,16 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
             }
         };
         let (named, env) = (named.to_string_lossy(), script::env(&arguments.env));
-        let scenario = |args: &[String]| {
-            script::scenario_of((&arguments.file, &named), (&env, args), tidemark_k6::Given::default())
-        };
         // secrets stay out of what is written down, and what the script gets as one is one, whatever its name
-        let (.., got) = if arguments.env.is_empty() { Default::default() } else { scenario(&[])? };
-        let is_open = |(name, value): &&(String, String)| !is_secret(name, value) && !got.contains(name);
-        let args: Vec<String> =
-            arguments.env.iter().filter(is_open).map(|(name, value)| format!("{name}={value}")).collect();
-        let (text, ..) = scenario(&args)?;
-        for (name, _) in arguments.env.iter().filter(|pair| !is_open(pair)) {
+        let is_open =
+            |(name, value): &(String, String), got: &[String]| !is_secret(name, value) && !got.contains(name);
+        let args = |got: &[String]| {
+            let open = arguments.env.iter().filter(|pair| is_open(pair, got));
+            open.map(|(name, value)| format!("{name}={value}")).collect()
+        };
+        let given = tidemark_k6::Given::default();
+        let (text, _, got) = script::scenario_of((&arguments.file, &named), (&env, &args), given)?;
+        for (name, _) in arguments.env.iter().filter(|pair| !is_open(pair, &got)) {
             output::remark(&format!(
                 "{name} is a secret and not in the scenario: give a run the environment variable {name}"
             ));

@@ -27,10 +27,11 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
 }
 
 /// The scenario that runs a script, which it names so, how many thresholds that has, and which environment variables it gets
-/// as secrets. `given` is what the command line says of the load.
+/// as secrets, by whose names `args` says what the scenario is to have of the environment. `given` is what the command line
+/// says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
-    (env, args): (&[(String, String)], &[String]),
+    (env, args): (&[(String, String)], &dyn Fn(&[String]) -> Vec<String>),
     given: Given,
 ) -> Result<(String, usize, Vec<String>), Failure> {
     let name = &file.display().to_string();
@@ -40,7 +41,8 @@ pub fn scenario_of(
     let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
     let k6 = K6::read(&source).map_err(failed)?;
     let sent = k6.rehearse(&source).map_err(failed)?;
-    Ok((k6.scenario(named, args, &sent).map_err(failed)?.to_yaml(), k6.threshold_count(), sent.secrets))
+    let scenario = k6.scenario(named, &args(&sent.secrets), &sent).map_err(failed)?;
+    Ok((scenario.to_yaml(), k6.threshold_count(), sent.secrets))
 }
 
 /// What runs a script as its options ask.
@@ -97,7 +99,7 @@ pub fn experiment(
     let file = Path::new(name);
     let env = env(given);
     let beside = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let (text, thresholds, secrets) = scenario_of((file, &beside), (&env, &[]), load)?;
+    let (text, thresholds, secrets) = scenario_of((file, &beside), (&env, &|_| Vec::new()), load)?;
     let mut experiment = scenario::of_text(name, &text, &[])?;
     if let Experiment::One(plan) = &mut experiment {
         // not in the scenario, which is written down: they may be secrets

@@ -25,7 +25,7 @@ use tidemark_scenario::protobuf::Types;
 use crate::error::DriveError;
 use crate::io::Io;
 use crate::protocols::http2::Streams;
-use crate::protocols::http2::greet::{NoHello, greet};
+use crate::protocols::http2::greet::{NotHttp2, greet};
 use crate::protocols::transport::{Client, Event, Setup, Transport};
 use crate::session::failure::Failure;
 pub use questions::{Unserved, check_health};
@@ -69,12 +69,12 @@ impl Grpc {
 
 /// What a person may do about a server that does not say hello.
 fn with_way_out(error: io::Error, is_secured: bool) -> io::Error {
-    let way_out = match (NoHello::of(&error), is_secured) {
-        (Some(NoHello::Http1), false) => "it is not a server of gRPC; is it REST? http:// drives that",
-        (Some(NoHello::Http1), true) => "it is not a server of gRPC; is it REST? https:// drives that",
-        (Some(NoHello::Tls), _) => "write grpcs://",
-        (Some(NoHello::Closed), false) => "does it speak gRPC there, or TLS (grpcs://)?",
-        (Some(NoHello::Closed), true) => "does it speak gRPC there?",
+    let way_out = match (NotHttp2::of(&error), is_secured) {
+        (Some(NotHttp2::Http1), false) => "it is not a server of gRPC; is it REST? http:// drives that",
+        (Some(NotHttp2::Http1), true) => "it is not a server of gRPC; is it REST? https:// drives that",
+        (Some(NotHttp2::Tls), _) => "write grpcs://",
+        (Some(NotHttp2::Closed), false) => "does it speak gRPC there, or TLS (grpcs://)?",
+        (Some(NotHttp2::Closed), true) => "does it speak gRPC there?",
         (None, _) => return error,
     };
     io::Error::new(error.kind(), format!("{error}; {way_out}"))

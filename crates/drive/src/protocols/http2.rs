@@ -35,7 +35,7 @@ use crate::io::{self as back_end, Io};
 use crate::protocols::transport::{Client, Event, Sent, Setup, Transport};
 use crate::session::failure::Failure;
 use backlog::{BACKLOG_BYTES, Backlog};
-use greet::{NoHello, greet};
+use greet::{NotHttp2, greet};
 use link::{Link, LinkState, Pinged};
 use request::{Destination, Message, Prepared};
 use stream::{Exchange, Piece, Stream, Unanswered};
@@ -57,8 +57,8 @@ pub struct Http2 {
 impl Http2 {
     pub(crate) fn greet(stream: &mut (impl Read + Write)) -> io::Result<Http2> {
         let most_streams = greet(stream).map_err(|error| {
-            let hint = match NoHello::of(&error) {
-                Some(NoHello::Tls) => "write https://",
+            let hint = match NotHttp2::of(&error) {
+                Some(NotHttp2::Tls) => "write https://",
                 _ => "ask for HTTP/1.1, or for auto over TLS",
             };
             io::Error::new(error.kind(), format!("{error}; {hint}"))

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tidemark_drive::{DriveEnd, PhaseTimes, Share, never_sent};
 use tidemark_fleet::split::deal;
 use tidemark_fleet::{
-    AGENT_DISCONNECTED_AFTER, AGENT_LOST_AFTER, AGENT_REPLACED_AFTER, ALONE_AFTER, CUT_AFTER, Coordinator,
-    FENCED_AFTER, TakeOver,
+    AGENT_ALONE_AFTER, AGENT_CUT_AFTER, AGENT_DISCONNECTED_AFTER, AGENT_FENCED_AFTER, AGENT_LOST_AFTER,
+    AGENT_REPLACED_AFTER, Coordinator, TakeOver,
 };
 use tidemark_record::{Before, Event, Handover, IntervalSums, Packed, SECOND_US, ThreadInterval};
 use tidemark_scenario::Plan;
@@ -156,7 +156,7 @@ impl Fleet {
     /// An agent hands nothing over any more, and may still send until its fence.
     fn lose(&mut self, member: usize, reason: String) {
         let since_zero = self.agents[member].heard.saturating_duration_since(self.epoch);
-        self.give_up(member, reason, microseconds(since_zero + FENCED_AFTER));
+        self.give_up(member, reason, microseconds(since_zero + AGENT_FENCED_AFTER));
     }
 
     /// An agent said that it ended before its time.
@@ -359,7 +359,7 @@ impl Fleet {
             self.connected = Instant::now();
             let away_since = *self.away_since.get_or_insert(self.connected);
             // agents have stopped by themselves
-            if away_since.elapsed() > CUT_AFTER + ALONE_AFTER {
+            if away_since.elapsed() > AGENT_CUT_AFTER + AGENT_ALONE_AFTER {
                 for member in 0..self.agents.len() {
                     if self.agents[member].is_there() {
                         let away = away_since.elapsed().as_secs();
@@ -370,14 +370,14 @@ impl Fleet {
             return;
         }
         self.away_since = None;
-        let gone_after =
+        let lost_after =
             if self.on_loss == OnLoss::Rebalance { AGENT_REPLACED_AFTER } else { AGENT_LOST_AFTER };
         for member in 0..self.agents.len() {
             let agent = &self.agents[member];
             if agent.is_there() && !agent.drives && self.idle && self.coordinator.has_read(self.there) {
                 let reason = format!(
                     "it stopped after {} s without a coordinator; its figures end at {:.1}s",
-                    ALONE_AFTER.as_secs(),
+                    AGENT_ALONE_AFTER.as_secs(),
                     agent.last_us() as f64 / 1e6
                 );
                 self.lose(member, reason);
@@ -387,11 +387,11 @@ impl Fleet {
             let is_killed = silent > AGENT_DISCONNECTED_AFTER
                 && self.connected < agent.heard
                 && self.coordinator.is_absent(member);
-            if !agent.is_there() || (silent < gone_after && !is_killed) {
+            if !agent.is_there() || (silent < lost_after && !is_killed) {
                 continue;
             }
             // what waits to be taken is no silence; where NATS says nothing of it, that is not waited for without end
-            if silent < gone_after * 2 && !self.coordinator.has_told_all_of(member) {
+            if silent < lost_after * 2 && !self.coordinator.has_told_all_of(member) {
                 continue;
             }
             if is_killed {
@@ -399,7 +399,7 @@ impl Fleet {
                     format!("its connection to NATS is gone for {} s", AGENT_DISCONNECTED_AFTER.as_secs());
                 self.give_up(member, reason, 0);
             } else {
-                self.lose(member, format!("nothing came from it for {} s", gone_after.as_secs()));
+                self.lose(member, format!("nothing came from it for {} s", lost_after.as_secs()));
             }
         }
     }

@@ -456,7 +456,7 @@ mod tests {
             ),
             (
                 r#"{"card": "a", "cash": true}"#,
-                "card and cash exclude each other, as shop.Item has one of the oneof how",
+                "card and cash are both in the oneof `how` of shop.Item; give one",
             ),
             (r#"[]"#, "the message is not a shop.Item"),
             (r#"{"name": "x"} x"#, "the message is not a shop.Item"),

@@ -74,7 +74,7 @@ fn in_message(of: &MessageDescriptor, entries: &Map<String, Value>, way: &mut Ve
             way.push(name.clone());
             let (choice, of) = (choice.name(), of.full_name());
             return Some(format!(
-                "{}: {other} and {name} exclude each other, as {of} has one of the oneof {choice}",
+                "{}: {other} and {name} are both in the oneof `{choice}` of {of}; give one",
                 path(way)
             ));
         }

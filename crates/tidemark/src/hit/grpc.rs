@@ -40,10 +40,10 @@ pub fn asked(url: &str) -> Result<(&str, MethodName), Failure> {
     let names: Vec<String> = known.iter().take(SHOWN).map(MethodName::to_string).collect();
     let there = match known.len() {
         0 => ". tidemark init grpc://HOST:PORT tells those that there are".to_owned(),
-        count if count > SHOWN => format!("; there are {}, …", names.join(", ")),
-        _ => format!("; there are {}", names.join(", ")),
+        count if count > SHOWN => format!("; the server has {}, …", names.join(", ")),
+        _ => format!("; the server has {}", names.join(", ")),
     };
-    Err(Failure::usage(format!("`{url}` names no method; write grpc://HOST:PORT/shop.Cart/Add{there}")))
+    Err(Failure::usage(format!("`{url}` needs a method, as in grpc://HOST:PORT/shop.Cart/Add{there}")))
 }
 
 /// The methods of a server's own services.

@@ -193,7 +193,7 @@ fn hit_and_init_need_no_types() {
     );
     assert_says(
         &wrong(&["hit", &filled("grpc://{cart}")]),
-        &["names no method", "there are shop.Cart/Add, shop.Cart/Watch"],
+        &["needs a method", "the server has shop.Cart/Add, shop.Cart/Watch"],
     );
     assert_says(&wrong(&["hit", &url, "--expect", "NOT_FOND"]), &["did you mean NOT_FOUND?"]);
     let unreached = |url: &str, more: &[&str], words: &str| {

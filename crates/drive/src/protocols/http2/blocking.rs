@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tidemark_wire::http2::connection::{Connection, Request};
 
 use super::failure;
-use super::greet::NoHello;
+use super::greet::NotHttp2;
 use super::request::Message;
 use super::stream::{Exchange, Stream, Unanswered};
 use crate::io::stream_failure::broken;
@@ -62,12 +62,12 @@ impl<'s, S: Read + Write> Caller<'s, S> {
                 Ok(0) if self.connection.is_greeted() => {
                     return Err(broken("the server closed the connection of HTTP/2"));
                 }
-                Ok(0) => return Err(NoHello::Closed.into()),
+                Ok(0) => return Err(NotHttp2::Closed.into()),
                 Err(error) => return Err(self.unheard(error)),
                 Ok(bytes) => bytes,
             };
             if !std::mem::replace(&mut self.is_heard, true)
-                && let Some(what) = NoHello::begun_by(&room[..bytes])
+                && let Some(what) = NotHttp2::begun_by(&room[..bytes])
             {
                 return Err(what.into());
             }
@@ -94,7 +94,7 @@ impl<'s, S: Read + Write> Caller<'s, S> {
 
     /// An error before the server has said hello may be all that it has to say.
     fn unheard(&self, error: io::Error) -> io::Error {
-        if self.connection.is_greeted() { error } else { NoHello::or_closed(error) }
+        if self.connection.is_greeted() { error } else { NotHttp2::or_closed(error) }
     }
 
     fn write(&mut self) -> io::Result<()> {

@@ -10,7 +10,7 @@ const READ_BYTES: usize = 1 << 10;
 
 /// What a server does in place of saying hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(in crate::protocols) enum NoHello {
+pub(in crate::protocols) enum NotHttp2 {
     /// It answers as a server of HTTP/1.1.
     #[error("the server answers in HTTP/1.1")]
     Http1,
@@ -22,23 +22,23 @@ pub(in crate::protocols) enum NoHello {
     Closed,
 }
 
-impl NoHello {
+impl NotHttp2 {
     /// What a server speaks whose first bytes are these, where that is known and is not HTTP/2.
-    pub(super) fn begun_by(first: &[u8]) -> Option<NoHello> {
+    pub(super) fn begun_by(first: &[u8]) -> Option<NotHttp2> {
         match first {
             // nginx says so of what is sent to a port of TLS
             [b'H', b'T', b'T', b'P', b'/', rest @ ..] if rest.windows(5).any(|word| word == b"HTTPS") => {
-                Some(NoHello::Tls)
+                Some(NotHttp2::Tls)
             }
-            [b'H', b'T', b'T', b'P', b'/', ..] => Some(NoHello::Http1),
+            [b'H', b'T', b'T', b'P', b'/', ..] => Some(NotHttp2::Http1),
             // an alert or a handshake, in any version
-            [0x15 | 0x16, 3, ..] => Some(NoHello::Tls),
+            [0x15 | 0x16, 3, ..] => Some(NotHttp2::Tls),
             _ => None,
         }
     }
 
     /// The one that an error is of.
-    pub fn of(error: &io::Error) -> Option<NoHello> {
+    pub fn of(error: &io::Error) -> Option<NotHttp2> {
         error.get_ref()?.downcast_ref().copied()
     }
 
@@ -46,16 +46,16 @@ impl NoHello {
     pub(super) fn or_closed(error: io::Error) -> io::Error {
         match error.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-                NoHello::Closed.into()
+                NotHttp2::Closed.into()
             }
             _ => error,
         }
     }
 }
 
-impl From<NoHello> for io::Error {
-    fn from(what: NoHello) -> io::Error {
-        let is_closed = what == NoHello::Closed;
+impl From<NotHttp2> for io::Error {
+    fn from(what: NotHttp2) -> io::Error {
+        let is_closed = what == NotHttp2::Closed;
         io::Error::new(if is_closed { ErrorKind::UnexpectedEof } else { ErrorKind::InvalidData }, what)
     }
 }
@@ -63,11 +63,11 @@ impl From<NoHello> for io::Error {
 /// Says hello, and learns how many streams the server takes on a connection.
 ///
 /// # Errors
-/// If it does not answer as a server of HTTP/2; where it is known what it does, that is a [`NoHello`].
+/// If it does not answer as a server of HTTP/2; where it is known what it does, that is a [`NotHttp2`].
 pub(in crate::protocols) fn greet(stream: &mut (impl Read + Write)) -> io::Result<usize> {
     let mut output = Vec::new();
     let mut connection = Connection::new(&mut output);
-    stream.write_all(&output).and_then(|()| stream.flush()).map_err(NoHello::or_closed)?;
+    stream.write_all(&output).and_then(|()| stream.flush()).map_err(NotHttp2::or_closed)?;
     let mut room = [0; READ_BYTES];
     // enough of an answer to tell another protocol by
     let mut bytes = 0;
@@ -83,11 +83,11 @@ pub(in crate::protocols) fn greet(stream: &mut (impl Read + Write)) -> io::Resul
                 }
                 // what it said before still counts
                 _ if bytes > 0 => break,
-                _ => return Err(NoHello::or_closed(error)),
+                _ => return Err(NotHttp2::or_closed(error)),
             },
         };
     }
-    if let Some(what) = NoHello::begun_by(&room[..bytes]) {
+    if let Some(what) = NotHttp2::begun_by(&room[..bytes]) {
         return Err(what.into());
     }
     loop {
@@ -99,8 +99,8 @@ pub(in crate::protocols) fn greet(stream: &mut (impl Read + Write)) -> io::Resul
         if connection.is_greeted() {
             return Ok(connection.most_streams());
         }
-        bytes = match stream.read(&mut room).map_err(NoHello::or_closed)? {
-            0 => return Err(NoHello::Closed.into()),
+        bytes = match stream.read(&mut room).map_err(NotHttp2::or_closed)? {
+            0 => return Err(NotHttp2::Closed.into()),
             bytes => bytes,
         };
     }
