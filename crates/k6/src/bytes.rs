@@ -47,10 +47,13 @@ fn taken(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
         let bytes = unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec);
         return Ok(Some(bytes.unwrap_or_default()));
     }
+    // the engine throws where it is none, and would tell it of what comes next
+    drop(object.ctx().catch());
     let buffer: Option<ArrayBuffer<'_>> = object.get("buffer").ok().and_then(ArrayBuffer::from_object);
     let (Some(buffer), Ok(offset), Ok(length)) =
         (buffer, object.get::<_, usize>("byteOffset"), object.get::<_, usize>("byteLength"))
     else {
+        drop(object.ctx().catch());
         return Ok(None);
     };
     // SAFETY: nothing of the script runs before the bytes are copied.

@@ -259,7 +259,9 @@ impl Experiment {
         let plan = &self.plan;
         let account = Account::begin(&self.options, plan, self.seed);
         let mut before = self.zero.map(|_| Before::take(&self.run_dir)).transpose().map_err(written)?;
-        let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
+        // as the manifest has them, which is written without secrets, too
+        let labels: Vec<String> = plan.labels.iter().map(|label| plan.secrets.masked(label)).collect();
+        let mut writer = RunWriter::create(&self.run_dir, &labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
         writer.tags(&plan.tags);

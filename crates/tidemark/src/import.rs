@@ -110,6 +110,8 @@ pub fn import(arguments: &ImportArguments) -> Result<u8, Failure> {
         };
         let given = tidemark_k6::Given::default();
         let (text, _, got) = script::scenario_of((&arguments.file, &named), (&env, &args), given)?;
+        // a label that the dry run found may have one
+        let text = script::secrets_of(&env, &got).masked(&text);
         for (name, _) in arguments.env.iter().filter(|pair| !is_open(pair, &got)) {
             output::remark(&format!(
                 "{name} is a secret and not in the scenario: give a run the environment variable {name}"

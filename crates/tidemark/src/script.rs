@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use tidemark_k6::{Given, K6, Source};
-use tidemark_scenario::Experiment;
 use tidemark_scenario::secrets::{Origin, is_secret};
+use tidemark_scenario::{Experiment, Secrets};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
@@ -26,23 +26,49 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
 }
 
+/// What a scenario is to have of the environment, by the names of what the script gets as secrets: `NAME=value`.
+type ArgsOf<'a> = &'a dyn Fn(&[String]) -> Vec<String>;
+
 /// The scenario that runs a script, which it names so, how many thresholds that has, and which environment variables it gets
 /// as secrets, by whose names `args` says what the scenario is to have of the environment. `given` is what the command line
 /// says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
-    (env, args): (&[(String, String)], &dyn Fn(&[String]) -> Vec<String>),
+    (env, args): (&[(String, String)], ArgsOf<'_>),
     given: Given,
 ) -> Result<(String, usize, Vec<String>), Failure> {
     let name = &file.display().to_string();
     let text = std::fs::read(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let path = std::path::absolute(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let source = Source { name, path: &path, text: &text, env, given, bounds: Default::default() };
-    let failed = |error: tidemark_k6::ScriptError| Failure::usage(error.to_string());
-    let k6 = K6::read(&source).map_err(failed)?;
-    let sent = k6.rehearse(&source).map_err(failed)?;
-    let scenario = k6.scenario(named, &args(&sent.secrets), &sent).map_err(failed)?;
-    Ok((scenario.to_yaml(), k6.threshold_count(), sent.secrets))
+    let mut got = named_secrets(&String::from_utf8_lossy(&text), env);
+    let failed = |error: tidemark_k6::ScriptError, got: &[String]| {
+        Failure::usage(secrets_of(env, got).masked(&error.to_string()))
+    };
+    let k6 = K6::read(&source).map_err(|error| failed(error, &got))?;
+    let sent = k6.rehearse(&source).map_err(|error| failed(error, &got))?;
+    got.extend(sent.secrets.iter().filter(|name| !got.contains(name)).cloned().collect::<Vec<_>>());
+    let scenario = k6.scenario(named, &args(&got), &sent).map_err(|error| failed(error, &got))?;
+    Ok((scenario.to_yaml(), k6.threshold_count(), got))
+}
+
+/// Environment variables that a script names to get as secrets, whether its dry run comes to that or not.
+fn named_secrets(text: &str, env: &[(String, String)]) -> Vec<String> {
+    if !text.contains("k6/secrets") {
+        return Vec::new();
+    }
+    let is_named =
+        |name: &str| ['\'', '"', '`'].iter().any(|mark| text.contains(&format!("get({mark}{name}{mark}")));
+    env.iter().map(|(name, _)| name).filter(|name| is_named(name)).cloned().collect()
+}
+
+/// The values of these variables, so that they can be masked.
+pub fn secrets_of(env: &[(String, String)], names: &[String]) -> Secrets {
+    let mut secrets = Secrets::default();
+    for (name, value) in env.iter().filter(|(name, _)| names.contains(name)) {
+        secrets.add(name, Origin::Environment, value);
+    }
+    secrets
 }
 
 /// What runs a script as its options ask.
@@ -110,6 +136,8 @@ pub fn experiment(
         for (name, value) in env.iter().filter(is_known) {
             plan.secrets.add(name, Origin::Environment, value);
         }
+        // it has the labels that the dry run found
+        plan.source = plan.secrets.masked(&plan.source);
     }
     Ok((experiment, thresholds))
 }

@@ -59,6 +59,8 @@ pub(super) struct Group {
     pub(super) ends_on_error: bool,
     /// The variable that is missing behind a request that failed.
     pub(super) answered: Option<String>,
+    /// Whether something asks that which may run before the first request.
+    pub(super) asks_last: bool,
 }
 
 impl Group {
@@ -177,7 +179,12 @@ impl<'a> Making<'a> {
         body.extend(self.steps(&node.children, scope));
         self.group.loops.clear();
         self.throughput(scope, &node.children);
-        let first = self.first_values(&body, node);
+        let mut first = self.first_values(&body, node);
+        if std::mem::take(&mut self.group.asks_last) {
+            // JMeter's is true before the first request
+            let answered = Map::from([(self.answered(), 200u64)]);
+            first.insert(0, Step::Other(Map::from([("set", answered)])));
+        }
         if self.group.is_thread {
             self.group.start.extend(first);
         } else {

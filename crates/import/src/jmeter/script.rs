@@ -50,8 +50,16 @@ impl<'a> Making<'a> {
     /// The steps of the scripts around a sampler that run before it (`PreProcessor`) or behind it (`PostProcessor`).
     pub(super) fn scripts(&mut self, scope: &Scope<'a>, when: &str) -> Vec<Step> {
         let mut steps = Vec::new();
-        for node in scope.nodes.iter().filter(|node| node.kind().ends_with(when)) {
-            steps.extend(self.scripted(node).unwrap_or_default());
+        for (at, node) in scope.nodes.iter().enumerate().filter(|(_, node)| node.kind().ends_with(when)) {
+            let made = self.scripted(node).unwrap_or_default();
+            let is_before = scope.nodes[at + 1..].iter().any(|node| node.kind().contains("Extractor"));
+            if !made.is_empty() && when == "PostProcessor" && is_before {
+                self.leave_out(
+                    node,
+                    "run before the extractors that stand behind it; here it runs after them",
+                );
+            }
+            steps.extend(made);
         }
         steps
     }
@@ -93,8 +101,15 @@ impl<'a> Making<'a> {
     fn statements(&mut self, text: &str, node: &Node<'_>, declared: &mut Vec<String>) -> Option<Vec<Step>> {
         let is_groovy = !node.text("scriptLanguage").to_ascii_lowercase().contains("script");
         let mut steps = Vec::new();
+        let mut puts: Vec<String> = Vec::new();
         for statement in split(text)? {
-            let (code, slot) = match statement_of(statement)? {
+            let statement = statement_of(statement)?;
+            if let Statement::Put(_, code) | Statement::Local(_, code) = statement
+                && (!is_exact(code, is_groovy) || puts.iter().any(|put| code.contains(put)))
+            {
+                return None;
+            }
+            let (code, slot) = match statement {
                 Statement::Nothing => continue,
                 Statement::Wait(ms) => {
                     let pause = Think { time: Value::Scalar(time(ms / 1e3)), ..Think::default() };
@@ -109,6 +124,8 @@ impl<'a> Making<'a> {
                         None => declared.push(name.to_owned()),
                     }
                     self.declare(name, Holds::Text);
+                    // JMeter puts values in place of these before the script runs
+                    puts.push(format!("${{{name}}}"));
                     (code, self.slot(name))
                 }
                 Statement::Local(name, code) => {
@@ -118,7 +135,9 @@ impl<'a> Making<'a> {
                         Some((slot, _)) => slot.clone(),
                         None => self.own_name(name),
                     };
-                    self.locals.insert(key, (slot.clone(), expr.is_plain));
+                    // a text is no number, even if it looks like one
+                    let is_number = expr.is_plain && !code.starts_with(['"', '\'']);
+                    self.locals.insert(key, (slot.clone(), is_number));
                     steps.append(&mut self.before);
                     steps.push(set(&slot, &expr.text));
                     continue;
@@ -130,6 +149,24 @@ impl<'a> Making<'a> {
         }
         Some(steps)
     }
+}
+
+/// Whether all of an expression means the same here: it divides nothing, has no fractions, and its texts have neither other
+/// escapes nor, in Groovy, variables.
+fn is_exact(code: &str, is_groovy: bool) -> bool {
+    let mut before = ' ';
+    outside_of_quotes(code).all(|(at, found, is_code)| {
+        let next = code[at + found.len_utf8()..].chars().next().unwrap_or(' ');
+        let is_exact = match found {
+            '/' | '%' => !is_code,
+            '.' => !is_code || !before.is_ascii_digit(),
+            '\\' => "\\\"'nt$".contains(next),
+            '$' => is_code || !is_groovy || before == '\\' || !(next.is_alphabetic() || next == '_'),
+            _ => true,
+        };
+        before = found;
+        is_exact
+    })
 }
 
 /// What a variable of a script is known by.

@@ -221,6 +221,7 @@ impl Making<'_> {
         let name = name.trim();
         if name == LAST_SAMPLE_OK && self.asks_last {
             let answered = self.answered();
+            self.group.asks_last = true;
             return Some(Expr::computed(format!("if(exists({answered}), 'true', 'false')")));
         }
         if let Some(variable) = self.variables.get(name) {

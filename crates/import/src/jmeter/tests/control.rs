@@ -223,6 +223,7 @@ fn a_failed_request_ends_what_jmeter_ends() {
     assert_is(
         &found,
         "
+- set: {answered: 200}
 - GET: /a
   label: A
   extract: {answered: status}
