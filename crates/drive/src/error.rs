@@ -8,7 +8,7 @@ use crate::io::IoChoice;
 /// The thread whose entries in the ledger are those of a session that is run once; driving threads are below it.
 pub const ONCE_THREAD: u16 = THREADS_MAX - 1;
 
-/// Most threads: an entry in the ledger has four digits for its thread, and a session that is run once has the last.
+/// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
 pub(crate) const MOST_THREADS: usize = ONCE_THREAD as usize;
 
 /// Why a drive could not begin, or did not end well.

@@ -265,7 +265,7 @@ pub fn serve(
         }
     });
     let beats = Arc::clone(&running);
-    let own = store.clone();
+    let (own, jetstream) = (store.clone(), nats.jetstream.clone());
     nats.beside(async move {
         loop {
             let presence = locked(&beats).presence.clone();
@@ -275,7 +275,10 @@ pub fn serve(
                 locked(&beats).replaced = Some(why);
                 return;
             }
-            put(&store, &beats).await;
+            // a NATS that was started again has no bucket
+            if !put(&store, &beats).await && bucket(&jetstream).await.is_ok() {
+                put(&store, &beats).await;
+            }
             tokio::time::sleep(BEAT).await;
         }
     });
@@ -485,16 +488,14 @@ fn begin(clock: &Clock, running: &Shared, run: &str, epoch_us: i64, begin_us: u6
     if told { Answer::Yes } else { Answer::No("it is not ready".into()) }
 }
 
-/// Puts the agent's entry again.
-async fn put(store: &Store, running: &Shared) {
+/// Puts the agent's entry again; whether it is there.
+async fn put(store: &Store, running: &Shared) -> bool {
     let (name, entry) = {
         let running = locked(running);
         (running.presence.name.clone(), serde_json::to_vec(&running.presence))
     };
-    if let Ok(entry) = entry {
-        // the next one follows soon
-        let _ = tokio::time::timeout(EXPIRES, store.put(name, entry.into())).await;
-    }
+    let Ok(entry) = entry else { return false };
+    matches!(tokio::time::timeout(EXPIRES, store.put(name, entry.into())).await, Ok(Ok(_)))
 }
 
 fn locked(running: &Shared) -> std::sync::MutexGuard<'_, Running> {

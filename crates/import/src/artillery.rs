@@ -296,7 +296,11 @@ impl<'n> Making<'n> {
             sessions,
             load: Some(load),
             limits,
-            objectives: if objectives.is_empty() { crate::objectives() } else { objectives },
+            // of one user's few requests no percentile is known
+            objectives: match self.of("phases") {
+                Some(_) if objectives.is_empty() => crate::objectives(),
+                _ => objectives,
+            },
             ..Scenario::default()
         })
     }

@@ -9,7 +9,7 @@ use tidemark_drive::{
     Address, Aerospike, Cassandra, Grpc, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards,
     Stream, Target, Tls,
 };
-use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
+use tidemark_scenario::plan::{HttpVersion, NOBODY, Resolve, System, TlsSettings};
 use tidemark_scenario::secrets::without_password;
 use tidemark_scenario::system_url::{Spoken, SslFiles, SslMode, SystemUrl};
 
@@ -490,6 +490,10 @@ pub fn remark(url: &str, target: &Target) -> Option<String> {
 }
 
 fn elsewhere(url: &str, address: &Address) -> Option<String> {
+    // nothing is sent there
+    if url.contains(NOBODY) {
+        return None;
+    }
     let evident = match address {
         Address::Tcp(address) => {
             url.contains(&address.ip().to_string())

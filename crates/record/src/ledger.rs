@@ -51,13 +51,13 @@ pub use search::{EXAMPLES, Findings, Search};
 
 /// Where in a run directory the ledger is.
 pub const DIR: &str = crate::files::LEDGER;
-/// Digits of an entry as text: four of the thread, twelve of the number.
+/// Digits of an entry as text: three of the thread, thirteen of the number.
 pub const ENTRY_DIGITS: usize = 16;
-const THREAD_DIGITS: usize = 4;
+const THREAD_DIGITS: usize = 3;
 /// Threads that an entry's text has room for.
-pub const THREADS_MAX: u16 = 10_000;
+pub const THREADS_MAX: u16 = 1_000;
 /// Numbers that it has room for.
-const NUMBERS_MAX: u64 = 1_000_000_000_000;
+const NUMBERS_MAX: u64 = 10_000_000_000_000;
 /// Most acknowledgements that a part from elsewhere is believed to have: minutes of a fast thread.
 const ACKNOWLEDGED_MAX: u64 = 1 << 28;
 
@@ -65,9 +65,9 @@ const ACKNOWLEDGED_MAX: u64 = 1 << 28;
 /// be a part of a key that sorts, and be found in any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
-    /// Driver thread, below 10,000.
+    /// Driver thread, below 1,000.
     pub thread: u16,
-    /// Sequence number in it, from 0, below 10¹².
+    /// Sequence number in it, from 0, below 10¹³.
     pub number: u64,
 }
 
@@ -92,7 +92,7 @@ fn write_digits(mut number: u64, place: &mut [u8]) {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}{:012}", self.thread, self.number)
+        write!(f, "{:03}{:013}", self.thread, self.number)
     }
 }
 
@@ -125,7 +125,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of a thread that has sent nothing. Threads are below 10,000.
+    /// Of a thread that has sent nothing. Threads are below 1,000.
     pub fn new(thread: u16) -> Part {
         debug_assert!(thread < THREADS_MAX);
         Part { thread, sent: 0, acknowledged: Vec::new() }

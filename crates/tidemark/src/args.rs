@@ -383,7 +383,7 @@ pub struct AgentArguments {
     #[arg(long, value_name = "NETWORK", requires = "nats")]
     pub allow: Vec<String>,
     /// With --nats: driving threads [default: one for each core]
-    #[arg(short, long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u16).range(1..=9_999))]
+    #[arg(short, long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub threads: Option<u16>,
     /// How NATS is reached.
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct FleetArguments {
     #[arg(long, value_name = "URL")]
     pub fleet: Option<String>,
     /// With --fleet: so many agents [default: all that are idle]
-    #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=9_999))]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub agents: Option<u16>,
     /// With --fleet: what becomes of the share of an agent that is lost: never-sent (it counts so), or rebalance (the others take it over) [default: never-sent]
     #[arg(long, value_name = "WHAT", value_parser = ["never-sent", "rebalance"])]

@@ -58,7 +58,7 @@ pub struct ManifestArguments {
     #[arg(long, value_name = "IMAGE", value_parser = image)]
     image: Option<String>,
     /// Of fleet: how many agents
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
     agents: Option<u16>,
     /// Of fleet: a network that agents may drive, like 10.0.0.0/8 (repeatable)
     #[arg(long, value_name = "NETWORK", value_parser = fleet::network)]

@@ -107,7 +107,7 @@ mod tests {
             let forms = Forms::new(11, &forms(&plan)).unwrap();
             let shared = Shared::new(0, Vec::new());
             let mut random = fastrand::Rng::with_seed(1);
-            for number in [0, 1, 999_999_999_999] {
+            for number in [0, 1, 9_999_999_999_999] {
                 let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 17 };
                 let entry = Entry { thread: 3, number };
                 let mut out = b"before".to_vec();

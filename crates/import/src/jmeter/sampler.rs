@@ -319,6 +319,13 @@ impl<'a> Making<'a> {
         match first {
             // what a variable at the begin holds may have the slash already
             Some(Expr { text: x, value: None, .. }) => {
+                if end == Some(path.len()) {
+                    self.note(format!(
+                        "line {}: {} is a path here, also where it holds a whole URL, to which JMeter would go",
+                        node.element.line,
+                        super::shown(path)
+                    ));
+                }
                 let rest = self.path_text(end.map_or("", |end| &path[end..]), node);
                 format!("/${{path(if(starts_with({x}, '/'), slice({x}, 1, len({x})), {x}))}}{rest}")
             }

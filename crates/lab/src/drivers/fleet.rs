@@ -33,7 +33,7 @@ use crate::system::Running;
 
 /// Version of Tidemark, which coordinator and agents have the same of.
 pub(super) const VERSION: (&str, u32) = (env!("CARGO_PKG_VERSION"), HANDOVER_VERSION);
-/// Most threads of a fleet: an entry in the ledger has four digits for its thread, and the last number is of sessions that run once.
+/// Most threads of a fleet: an entry in the ledger has three digits for its thread, and the last number is of sessions that run once.
 pub(super) const THREADS_MAX: usize = tidemark_drive::ONCE_THREAD as usize;
 /// Longest time that agents may take to fetch their files, make their plans and find the system.
 const READY_WITHIN: Duration = Duration::from_secs(120);

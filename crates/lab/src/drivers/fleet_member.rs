@@ -102,7 +102,12 @@ impl Agent {
 
     /// Where the last interval ended that came from it, microseconds since the run began.
     pub(super) fn last_us(&self) -> u64 {
-        self.parts.iter().flat_map(|part| &part.told_us).copied().max().unwrap_or(0)
+        // of a share that it was given, and handed nothing over, nothing came
+        let told = |part: &Part| {
+            let begun_us = part.taken_us.unwrap_or(0);
+            part.told_us.iter().copied().filter(move |us| *us > begun_us || begun_us == 0).max()
+        };
+        self.parts.iter().filter_map(told).max().unwrap_or(0)
     }
 
     pub(super) fn figures(&self) -> AgentFigures {

@@ -268,7 +268,7 @@ impl Fleet {
         let last_us = self.agents.iter().map(Agent::last_us).max().unwrap_or(0).min(self.now_us());
         let told = |us: u64| us as f64 / 1e6;
         let text = format!(
-            "another coordinator resumed the run at {:.1}s; nothing was watched from then until {:.1}s",
+            "the coordinator was gone from {:.1}s on; another one resumed the run, and nothing was watched until {:.1}s",
             told(last_us),
             told(self.now_us())
         );

@@ -392,7 +392,7 @@ fn what_was_lost_is_named_with_its_second() {
             ],
             examples: vec![
                 example("lost", "0000000000000012", Some((1_000_000, 2_000_000))),
-                example("duplicated", "0001000000000003", None),
+                example("duplicated", "0010000000000003", None),
             ],
         }),
         not_verified: None,
@@ -412,7 +412,7 @@ fn what_was_lost_is_named_with_its_second() {
     read back      0.12s · 2026-01-31T14:12:09Z
     lost ones sent 4 in 1.00s to 2.00s · 3 in 2.00s to 3.00s
       lost 0000000000000012, sent in 1.00s to 2.00s
-      duplicated 0001000000000003
+      duplicated 0010000000000003
     the load generator died while it wrote the ledger: its last second is missing
     ");
     let ledger = run.manifest.summary.ledger.as_mut().unwrap();

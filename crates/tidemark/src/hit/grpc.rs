@@ -36,14 +36,16 @@ pub fn asked(url: &str) -> Result<(&str, MethodName), Failure> {
     if let Some(method) = method {
         return Ok((server, method));
     }
-    let known = tidemark_lab::message_types(server).map(|types| own_methods(&types)).unwrap_or_default();
-    let names: Vec<String> = known.iter().take(SHOWN).map(MethodName::to_string).collect();
-    let there = match known.len() {
-        0 => ". tidemark init grpc://HOST:PORT tells those that there are".to_owned(),
-        count if count > SHOWN => format!("; the server has {}, …", names.join(", ")),
-        _ => format!("; the server has {}", names.join(", ")),
+    let there = match tidemark_lab::message_types(server).map(|types| own_methods(&types)) {
+        Err(reason) => format!("which it has is not known: {reason}"),
+        Ok(known) => {
+            let names: Vec<String> = known.iter().take(SHOWN).map(MethodName::to_string).collect();
+            let more = if known.len() > SHOWN { ", …" } else { "" };
+            format!("the server has {}{more}", names.join(", "))
+        }
     };
-    Err(Failure::usage(format!("`{url}` needs a method, as in grpc://HOST:PORT/shop.Cart/Add{there}")))
+    let scheme = url.split("://").next().unwrap_or("grpc");
+    Err(Failure::usage(format!("`{url}` needs a method, as in {scheme}://HOST:PORT/shop.Cart/Add; {there}")))
 }
 
 /// The methods of a server's own services.

@@ -63,6 +63,9 @@ impl<'s, S: Read + Write> Caller<'s, S> {
                     return Err(broken("the server closed the connection of HTTP/2"));
                 }
                 Ok(0) => return Err(NotHttp2::Closed.into()),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(io::Error::new(ErrorKind::TimedOut, "the server does not answer"));
+                }
                 Err(error) => return Err(self.unheard(error)),
                 Ok(bytes) => bytes,
             };
