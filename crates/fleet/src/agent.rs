@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::error::FleetError;
 use crate::fence::Fence;
 use crate::pieces::Cutter;
-use crate::presence::{EXPIRES, Presence, bucket, check_name, is_free, will_be_free};
+use crate::presence::{Presence, bucket, check_name, is_free, will_be_free};
 use crate::protocol::{
     Answer, Question, State, TakeOver, Word, asked_at, files_of, orders_of, remove, told_by, versions,
 };
@@ -269,8 +269,9 @@ pub fn serve(
     nats.beside(async move {
         loop {
             let presence = locked(&beats).presence.clone();
-            let is_own = is_free(&store, &presence).await;
-            if let Err(FleetError::Usage(why)) = is_own {
+            // what was asked of a NATS that went away is never answered
+            let is_own = tokio::time::timeout(ACKNOWLEDGED_WITHIN, is_free(&store, &presence)).await;
+            if let Ok(Err(FleetError::Usage(why))) = is_own {
                 // it was away for so long that another one took its name
                 locked(&beats).replaced = Some(why);
                 return;
@@ -495,7 +496,7 @@ async fn put(store: &Store, running: &Shared) -> bool {
         (running.presence.name.clone(), serde_json::to_vec(&running.presence))
     };
     let Ok(entry) = entry else { return false };
-    matches!(tokio::time::timeout(EXPIRES, store.put(name, entry.into())).await, Ok(Ok(_)))
+    matches!(tokio::time::timeout(ACKNOWLEDGED_WITHIN, store.put(name, entry.into())).await, Ok(Ok(_)))
 }
 
 fn locked(running: &Shared) -> std::sync::MutexGuard<'_, Running> {
