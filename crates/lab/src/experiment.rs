@@ -121,6 +121,7 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         // the command line names it
         plan.secrets.add_logins_of(url);
     }
+    secret::labels(&mut plan);
     let chosen = options.fleet.as_deref();
     let chosen = chosen
         .map(|fleet| Chosen::choose(fleet, &plan, &options, &|| interrupt.stop_request()))
@@ -129,11 +130,10 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     // JavaScript takes most of a user's time. As k6 does, it takes all cores where the system is elsewhere.
     let is_k6 = |kind: &SessionKind| kind.script.as_ref().is_some_and(|script| script.tool == ScriptTool::K6);
     let is_alone = !starts && plan.sessions.iter().any(is_k6);
-    // A thread that may have no session is of no use.
     let most = plan.limits.in_flight.map_or(usize::MAX, |limit| limit.most);
-    let chosen_threads = || pin::default_threads(&options.pins, &cores, is_alone).min(most);
-    // A thread without a connection would be of no use, and with one more than the scenario says.
-    let threads = options.threads.unwrap_or_else(chosen_threads);
+    let default_threads = || pin::default_threads(&options.pins, &cores, is_alone).min(most);
+    // A thread without a connection or a session would have nothing to do.
+    let threads = options.threads.unwrap_or_else(default_threads);
     let threads = threads.min(plan.limits.connections).max(1);
     let threads = chosen.as_ref().map_or(threads, Chosen::threads);
     check_memory(&plan, threads)?;
@@ -259,9 +259,7 @@ impl Experiment {
         let plan = &self.plan;
         let account = Account::begin(&self.options, plan, self.seed);
         let mut before = self.zero.map(|_| Before::take(&self.run_dir)).transpose().map_err(written)?;
-        // as the manifest has them, which is written without secrets, too
-        let labels: Vec<String> = plan.labels.iter().map(|label| plan.secrets.masked(label)).collect();
-        let mut writer = RunWriter::create(&self.run_dir, &labels, &plan.source).map_err(written)?;
+        let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
         writer.tags(&plan.tags);

@@ -1,12 +1,13 @@
 //! Nothing secret is written down: whatever goes into a run directory goes through here.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::Value;
 use tidemark_record::Manifest;
-use tidemark_scenario::Secrets;
+use tidemark_scenario::{Plan, Secrets};
 
 /// What is never one, and must stay readable: where the run is, and what it ran on.
 const OPEN: [&str; 5] = ["run_dir", "id", "machine", "version", "git_revision"];
@@ -40,6 +41,18 @@ pub fn manifest(secrets: &Secrets, manifest: &Manifest) -> Result<Manifest, serd
         }
     }
     Ok(clean)
+}
+
+/// Takes secrets out of a plan's labels, by which all that is written down knows them. They stay different from each other.
+pub fn labels(plan: &mut Plan) {
+    let mut known: HashSet<String> = HashSet::new();
+    for label in &mut plan.labels {
+        let masked = plan.secrets.masked(label);
+        let another =
+            || (2..).map(|number| format!("{masked} ({number})")).find(|name| !known.contains(name));
+        *label = if known.contains(&masked) { another().unwrap_or_default() } else { masked.clone() };
+        known.insert(label.clone());
+    }
 }
 
 fn masked(secrets: &Secrets, value: &mut Value) {

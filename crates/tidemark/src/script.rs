@@ -26,12 +26,11 @@ pub fn env(given: &[(String, String)]) -> Vec<(String, String)> {
     std::env::vars_os().filter_map(readable).chain(given.iter().cloned()).collect()
 }
 
-/// What a scenario is to have of the environment, by the names of what the script gets as secrets: `NAME=value`.
+/// Makes the arguments of a scenario (`NAME=value`). It is told the names of the variables that the script gets as secrets.
 type ArgsOf<'a> = &'a dyn Fn(&[String]) -> Vec<String>;
 
-/// The scenario that runs a script, which it names so, how many thresholds that has, and which environment variables it gets
-/// as secrets, by whose names `args` says what the scenario is to have of the environment. `given` is what the command line
-/// says of the load.
+/// The scenario that runs a script, how many thresholds the script has, and the names of the variables that it gets as secrets.
+/// The scenario calls the script `named`. `given` is what the command line says of the load.
 pub fn scenario_of(
     (file, named): (&Path, &str),
     (env, args): (&[(String, String)], ArgsOf<'_>),
@@ -47,7 +46,7 @@ pub fn scenario_of(
     };
     let k6 = K6::read(&source).map_err(|error| failed(error, &got))?;
     let sent = k6.rehearse(&source).map_err(|error| failed(error, &got))?;
-    got.extend(sent.secrets.iter().filter(|name| !got.contains(name)).cloned().collect::<Vec<_>>());
+    got.extend_from_slice(&sent.secrets);
     let scenario = k6.scenario(named, &args(&got), &sent).map_err(|error| failed(error, &got))?;
     Ok((scenario.to_yaml(), k6.threshold_count(), got))
 }

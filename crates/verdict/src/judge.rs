@@ -98,9 +98,9 @@ impl<'a> Judge<'a> {
         let mut objectives: Vec<ObjectiveResult> = plan.objectives.iter().map(of_one).collect();
         // of nothing there is no share that could be too large
         let is_empty = totals.all.due() == 0;
-        let defaults = defaults(plan);
-        let is_judged_by_them = !(is_empty && evidence.judges_without_requests);
-        objectives.extend(defaults.iter().filter(|_| is_judged_by_them).map(|objective| {
+        let has_own = is_empty && evidence.judges_without_requests;
+        let defaults = if has_own { Vec::new() } else { defaults(plan) };
+        objectives.extend(defaults.iter().map(|objective| {
             let mut of_it = result(objective, &undisturbed, is_part);
             if evidence.undisturbed.is_some() {
                 let whole = result(objective, &all, is_part).measured;

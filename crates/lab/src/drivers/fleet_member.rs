@@ -102,12 +102,12 @@ impl Agent {
 
     /// Where the last interval ended that came from it, microseconds since the run began.
     pub(super) fn last_us(&self) -> u64 {
-        // of a share that it was given, and handed nothing over, nothing came
-        let told = |part: &Part| {
-            let begun_us = part.taken_us.unwrap_or(0);
-            part.told_us.iter().copied().filter(move |us| *us > begun_us || begun_us == 0).max()
+        // a share that it took over begins in the future, until something of it came
+        let came = |part: &Part| {
+            let last_us = part.told_us.iter().copied().max()?;
+            part.taken_us.is_none_or(|begin_us| last_us > begin_us).then_some(last_us)
         };
-        self.parts.iter().filter_map(told).max().unwrap_or(0)
+        self.parts.iter().filter_map(came).max().unwrap_or(0)
     }
 
     pub(super) fn figures(&self) -> AgentFigures {

@@ -524,6 +524,33 @@ export default async () => { await secrets.get('CODE').catch(() => {}); http.get
     assert_eq!(all, ["errors < 0.1%", "http_req_duration: p(50)<0.0001"], "{json}");
 }
 
+/// A secret in a path is in the labels, by which everything that is written down knows its figures.
+#[test]
+fn labels_with_secrets_are_masked_and_told_apart() {
+    let server = Recorder::start();
+    let folder = server.folder.path();
+    let text = "import http from 'k6/http'; import secrets from 'k6/secrets';
+export const options = { iterations: 4 };
+export default async () => {
+    for (const name of ['ONE', 'TWO']) { http.get(`${__ENV.BASE}/x/${await secrets.get(name)}`); }
+};";
+    fs::write(folder.join("it.js"), text).unwrap();
+    let base = format!("BASE=http://{}", server.place);
+    let given = ["-e", base.as_str(), "-e", "ONE=s3cr3t-one-a", "-e", "TWO=s3cr3t-two-b"];
+    let output = run(folder, &[&["run", "it.js", "--out", "out", "-q", "--json"], &given[..]].concat());
+    let json = json(&output);
+    let steps = json["steps"].as_array().unwrap();
+    let told: Vec<_> = steps.iter().map(|step| (step["label"].as_str(), step["requests"].as_u64())).collect();
+    assert_eq!(told, [(Some("GET /x/***"), Some(4)), (Some("GET /x/*** (2)"), Some(4))], "{json}");
+    let report = run(folder, &["report", "out"]);
+    assert!(stdout(&report).contains("GET /x/*** (2)"), "{}{}", stdout(&report), stderr(&report));
+    for entry in fs::read_dir(folder.join("out")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = if path.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        assert!(!bytes.windows(6).any(|part| part == b"s3cr3t"), "{}", path.display());
+    }
+}
+
 #[test]
 fn a_script_closes_a_connection_and_names_no_agent() {
     let server = Recorder::start();
